@@ -1,0 +1,101 @@
+// Imports go one way: schemas <- lib <- gateway/*, pipelines/*, generator. See STYLE in
+// ARCHITECTURE.md. One owner for each foreign library.
+const only = (name, comment, module, owners) => ({
+  name,
+  comment,
+  severity: 'error',
+  from: { pathNot: [...owners, '\\.test\\.ts$'] },
+  to: { path: `node_modules/${module}/` },
+});
+
+module.exports = {
+  forbidden: [
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    { name: 'not-resolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
+    {
+      name: 'schemas-import-nothing-of-ours',
+      severity: 'error',
+      from: { path: '^schemas/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^(lib|gateway|pipelines|generator|deploy|benchmarks)/' },
+    },
+    {
+      name: 'lib-imports-schemas-only',
+      severity: 'error',
+      from: { path: '^lib/', pathNot: '^lib/testing/|\\.test\\.ts$' },
+      to: { path: '^(gateway|pipelines|generator|deploy|benchmarks)/' },
+    },
+    {
+      name: 'gateways-import-no-other-room',
+      severity: 'error',
+      from: { path: '^gateway/([^/]+)/', pathNot: '\\.test\\.ts$' },
+      to: {
+        path: '^(gateway|pipelines|generator|deploy|benchmarks)/',
+        pathNot: '^gateway/($1|http)/',
+      },
+    },
+    {
+      name: 'processors-meet-at-topics',
+      severity: 'error',
+      from: { path: '^pipelines/([^/]+)/', pathNot: '\\.test\\.ts$' },
+      to: {
+        path: '^(gateway|generator|deploy|benchmarks|pipelines)/',
+        pathNot: '^pipelines/($1/|[^/]+$)',
+      },
+    },
+    {
+      name: 'generators-import-lib-only',
+      severity: 'error',
+      from: { path: '^generator/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^(gateway|pipelines|deploy|benchmarks)/' },
+    },
+    {
+      name: 'benchmarks-talk-over-the-wire',
+      severity: 'error',
+      from: { path: '^benchmarks/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^(gateway|pipelines)/' },
+    },
+    {
+      name: 'nobody-imports-a-main',
+      severity: 'error',
+      from: {},
+      to: { path: '(^|/)main\\.ts$' },
+    },
+    {
+      name: 'testing-is-for-tests',
+      severity: 'error',
+      from: { pathNot: '^lib/testing/|\\.test\\.ts$|^deploy/local/test-engines\\.ts$' },
+      to: { path: '^lib/testing/' },
+    },
+    only('kafka-client', 'The Kafka client stays in one module.', 'kafkajs', [
+      '^lib/kafka/',
+      '^deploy/local/kafka-ready\\.ts$',
+      '^generator/examples/',
+    ]),
+    only('avro', 'Avro stays in one module.', 'avsc', [
+      '^schemas/avro\\.ts$',
+      '^generator/examples/',
+    ]),
+    only(
+      'registry',
+      'The registry client stays in one module.',
+      '@kafkajs/confluent-schema-registry',
+      ['^schemas/registry\\.ts$', '^generator/examples/'],
+    ),
+    only('clickhouse', 'The ClickHouse client stays in one module.', '@clickhouse/client', [
+      '^lib/clickhouse\\.ts$',
+    ]),
+    only('uws', 'uWebSockets.js stays in one module.', 'uWebSockets\\.js', [
+      '^gateway/stream/server\\.ts$',
+    ]),
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^(dist|\\.local)/' },
+    tsConfig: { fileName: 'tsconfig.json' },
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'types', 'node'],
+    },
+  },
+};

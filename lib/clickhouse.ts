@@ -1,0 +1,26 @@
+import { type ClickHouseClient, createClient } from '@clickhouse/client';
+
+export type ClickHouse = ClickHouseClient;
+
+/** Name of the database: one a namespace. */
+export function databaseName(namespace: string): string {
+  return namespace === '' ? 'pillole' : `pillole_${namespace.replaceAll(/[^a-zA-Z0-9_]/g, '_')}`;
+}
+
+/** Opens a client whose unqualified tables are those of `database`. */
+export function openClickHouse(options: {
+  readonly url: string;
+  readonly database: string;
+  readonly requestTimeoutMs?: number;
+}): ClickHouse {
+  return createClient({
+    url: options.url,
+    database: options.database,
+    request_timeout: options.requestTimeoutMs ?? 30_000,
+    max_open_connections: 4,
+    // Our inserts carry their own time-out and retry; a pooled socket that the server has closed
+    // must not cost one of them.
+    keep_alive: { enabled: true, idle_socket_ttl: 2_000 },
+    clickhouse_settings: { date_time_input_format: 'best_effort' },
+  });
+}

@@ -1,0 +1,319 @@
+import type { Admin, Batch, Consumer, Kafka } from 'kafkajs';
+import type { Micros } from '../../schemas/timestamp.ts';
+import { backoffMs } from '../backoff.ts';
+import { createGauge } from '../metrics.ts';
+import { type KafkaClient, openKafka } from './client.ts';
+import { boundsOf } from './topics.ts';
+
+/** One record of the log, as a consumer sees it. */
+export interface LogRecord {
+  readonly offset: number;
+  readonly key: Buffer | null;
+  readonly value: Buffer | null;
+  /** The record's timestamp; the broker's append time where the topic says so. */
+  readonly appendedAt: Micros;
+}
+
+/** Tells that the log no longer holds what this consumer must read next. */
+export class PositionLostError extends Error {
+  override readonly name = 'PositionLostError';
+}
+
+/** What a run may steer from its callbacks. */
+export interface Steering {
+  pause(partitions: readonly number[]): void;
+  /** Goes on reading a partition at an offset. */
+  resumeAt(partition: number, offset: number): void;
+  commit(offsets: ReadonlyMap<number, number>): Promise<void>;
+}
+
+export interface RecordBatch {
+  readonly partition: number;
+  readonly records: readonly LogRecord[];
+  /** Offset after the batch, holes and control records included. */
+  readonly nextOffset: number;
+  heartbeat(): Promise<void>;
+}
+
+export interface ConsumeOptions {
+  readonly client: KafkaClient;
+  readonly topic: string;
+  /** Asked at each connection: a reader of all partitions takes a fresh name each time. */
+  readonly groupId: () => string;
+  readonly concurrency: number;
+  /** Called before the first record of each group generation; must not wait. */
+  onJoin(partitions: readonly number[], memberId: string, steering: Steering): void;
+  onBatch(batch: RecordBatch): Promise<void>;
+  /** Next offset wanted of a partition; undefined when none is. */
+  nextOffset(partition: number): number | undefined;
+  /** The run cannot go on; the process should end and be started again. */
+  onFatal(error: Error): void;
+}
+
+export interface Run {
+  /** Offsets wanted next are behind the log's end by this many records. */
+  lag(): number;
+  /** Whether the consumer is connected and in its group. */
+  isJoined(): boolean;
+  close(): Promise<void>;
+}
+
+/** Session and waits; see TRAPS: a killed member costs its session, a fetch wait costs nothing. */
+const SESSION_TIMEOUT_MS = 6_000;
+const REBALANCE_TIMEOUT_MS = 10_000;
+const HEARTBEAT_INTERVAL_MS = 1_000;
+const FETCH_WAIT_MS = 100;
+const FETCH_BYTES_MAX = 8 * 1024 * 1024;
+const PARTITION_BYTES_MAX = 1024 * 1024;
+/** A consumer may stop without an error (kafkajs #659): no progress in this time ends the process. */
+const STALL_MAX_MS = 15_000;
+const WATCH_INTERVAL_MS = 3_000;
+/** Fetches a second without data above which the broker is gone (kafkajs PR 1402 spins). */
+const EMPTY_FETCHES_PER_S_MAX = 200;
+
+const lagGauge = createGauge({
+  name: 'pillole_consumer_lag_records',
+  help: 'Records of a topic that this process has not read yet.',
+  labelNames: ['topic'] as const,
+});
+
+/** Consumes until closed; after a crash of the library's consumer it builds a new one. */
+export function consume(options: ConsumeOptions): Run {
+  const { client, topic } = options;
+  let consumer: Consumer | undefined;
+  let joined = false;
+  let closed = false;
+  let attempts = 0;
+  let retry: NodeJS.Timeout | undefined;
+  const busy = { handlers: 0 };
+
+  const start = async () => {
+    const current = createConsumer(client, options.groupId());
+    consumer = current.consumer;
+    const crash = once((error: Error) => {
+      joined = false;
+      discard(current.consumer);
+      if (closed) return;
+      client.log.warn({ err: error, topic }, 'the consumer lost the log; it connects again');
+      const wait = 250 + backoffMs(attempts, { firstMs: 500, maxMs: 3_000 });
+      attempts += 1;
+      retry = setTimeout(() => void start(), wait);
+    });
+    guardAgainstSpin(current.consumer, crash);
+    current.consumer.on('consumer.crash', ({ payload }) => crash(payload.error));
+    current.consumer.on('consumer.group_join', ({ payload }) => {
+      joined = true;
+      attempts = 0;
+      const partitions = payload.memberAssignment[topic] ?? [];
+      options.onJoin(partitions, payload.memberId, steer(current.consumer, topic));
+    });
+    current.consumer.on('consumer.rebalancing', () => {
+      joined = false;
+    });
+    try {
+      await current.consumer.connect();
+      await current.consumer.subscribe({ topic, fromBeginning: true });
+      await current.consumer.run({
+        autoCommit: false,
+        partitionsConsumedConcurrently: options.concurrency,
+        eachBatch: async ({ batch, heartbeat, isRunning, isStale }) => {
+          if (closed || !isRunning() || isStale()) return;
+          busy.handlers += 1;
+          try {
+            await handle(options, batch, heartbeat);
+          } catch (error) {
+            if (!isLibraryError(error)) options.onFatal(error as Error);
+            throw error;
+          } finally {
+            busy.handlers -= 1;
+          }
+        },
+      });
+    } catch (error) {
+      crash(error as Error);
+    }
+  };
+
+  const watch = watchProgress(options, () => busy.handlers > 0);
+  void start();
+  return {
+    lag: watch.lag,
+    isJoined: () => joined,
+    async close() {
+      closed = true;
+      clearTimeout(retry);
+      await watch.close();
+      // A disconnect before the first join would leave it consuming (kafkajs #1639); stop() first.
+      await Promise.race([
+        consumer?.stop().then(() => consumer?.disconnect()),
+        new Promise((resolve) => setTimeout(resolve, 3_000).unref()),
+      ]);
+    },
+  };
+}
+
+async function handle(
+  options: ConsumeOptions,
+  batch: Batch,
+  heartbeat: () => Promise<void>,
+): Promise<void> {
+  const wanted = options.nextOffset(batch.partition);
+  if (wanted === undefined) return;
+  // An offset outside the log makes the library jump without an error (measured).
+  const fetched = Number((batch as Batch & { fetchedOffset: string }).fetchedOffset);
+  if (fetched > wanted) {
+    const place = `${batch.topic} partition ${batch.partition}`;
+    throw new PositionLostError(`${place}: offset ${wanted} was wanted, the log gave ${fetched}.`);
+  }
+  const records: LogRecord[] = [];
+  for (const { offset, key, value, timestamp } of batch.messages) {
+    const at = Number(offset);
+    if (at < wanted) continue;
+    records.push({ offset: at, key, value, appendedAt: Number(timestamp) * 1000 });
+  }
+  await options.onBatch({
+    partition: batch.partition,
+    records,
+    nextOffset: Math.max(wanted, Number(batch.lastOffset()) + 1),
+    heartbeat,
+  });
+}
+
+function createConsumer(client: KafkaClient, groupId: string): { consumer: Consumer } {
+  const kafka: Kafka = openKafka(client, {
+    requestTimeoutMs: 10_000,
+    retry: {
+      retries: 2,
+      initialRetryTime: 100,
+      maxRetryTime: 500,
+      restartOnFailure: async () => false,
+    },
+  });
+  const consumer = kafka.consumer({
+    groupId,
+    sessionTimeout: SESSION_TIMEOUT_MS,
+    rebalanceTimeout: REBALANCE_TIMEOUT_MS,
+    heartbeatInterval: HEARTBEAT_INTERVAL_MS,
+    maxWaitTimeInMs: FETCH_WAIT_MS,
+    minBytes: 1,
+    maxBytes: FETCH_BYTES_MAX,
+    maxBytesPerPartition: PARTITION_BYTES_MAX,
+    allowAutoTopicCreation: false,
+    retry: {
+      retries: 2,
+      initialRetryTime: 100,
+      maxRetryTime: 500,
+      restartOnFailure: async () => false,
+    },
+  });
+  return { consumer };
+}
+
+function steer(consumer: Consumer, topic: string): Steering {
+  return {
+    pause: (partitions) => consumer.pause([{ topic, partitions: [...partitions] }]),
+    resumeAt(partition, offset) {
+      consumer.seek({ topic, partition, offset: String(offset) });
+      consumer.resume([{ topic, partitions: [partition] }]);
+    },
+    commit: (offsets) =>
+      consumer.commitOffsets(
+        [...offsets].map(([partition, offset]) => ({ topic, partition, offset: String(offset) })),
+      ),
+  };
+}
+
+function guardAgainstSpin(consumer: Consumer, crash: (error: Error) => void): void {
+  let fetches = 0;
+  let windowStart = performance.now();
+  consumer.on('consumer.start_batch_process', () => {
+    fetches = 0;
+  });
+  consumer.on('consumer.fetch_start', () => {
+    const now = performance.now();
+    if (now - windowStart > 1_000) {
+      windowStart = now;
+      fetches = 0;
+    }
+    fetches += 1;
+    if (fetches > EMPTY_FETCHES_PER_S_MAX) crash(new Error('The broker is gone.'));
+  });
+}
+
+function watchProgress(options: ConsumeOptions, isBusy: () => boolean) {
+  const { client, topic } = options;
+  let admin: Admin | undefined;
+  let lag = 0;
+  let stalledSince: number | undefined;
+  let lastSum = -1;
+  let checking: Promise<void> = Promise.resolve();
+
+  const check = async () => {
+    try {
+      if (admin === undefined) {
+        const opened = openKafka(client, {
+          requestTimeoutMs: 5_000,
+          retry: { retries: 0, initialRetryTime: 100, maxRetryTime: 100 },
+        }).admin();
+        await opened.connect();
+        admin = opened;
+      }
+      const bounds = await boundsOf(admin, topic);
+      let sum = 0;
+      let behind = 0;
+      for (const [partition, { high }] of bounds) {
+        const next = options.nextOffset(partition);
+        if (next === undefined) continue;
+        sum += next;
+        behind += Math.max(0, high - next);
+      }
+      lag = behind;
+      lagGauge.set({ topic }, behind);
+      const stalled = behind > 0 && sum === lastSum && !isBusy();
+      lastSum = sum;
+      if (!stalled) stalledSince = undefined;
+      else stalledSince ??= performance.now();
+      if (stalledSince !== undefined && performance.now() - stalledSince > STALL_MAX_MS) {
+        options.onFatal(
+          new Error(`${topic}: no progress in ${STALL_MAX_MS} ms, ${behind} behind.`),
+        );
+      }
+    } catch {
+      // The log does not answer: the consumer's own path tells and mends it.
+      stalledSince = undefined;
+      admin?.disconnect().catch(() => undefined);
+      admin = undefined;
+    }
+  };
+  const timer = setInterval(() => {
+    checking = checking.then(check);
+  }, WATCH_INTERVAL_MS);
+  timer.unref();
+  return {
+    lag: () => lag,
+    async close() {
+      clearInterval(timer);
+      await admin?.disconnect().catch(() => undefined);
+    },
+  };
+}
+
+function discard(consumer: Consumer): void {
+  consumer
+    .stop()
+    .then(() => consumer.disconnect())
+    .catch(() => undefined);
+}
+
+function isLibraryError(error: unknown): boolean {
+  return error instanceof Error && error.name.startsWith('KafkaJS');
+}
+
+function once<A>(action: (argument: A) => void): (argument: A) => void {
+  let done = false;
+  return (argument) => {
+    if (done) return;
+    done = true;
+    action(argument);
+  };
+}

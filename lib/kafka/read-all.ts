@@ -1,0 +1,44 @@
+import type { KafkaClient } from './client.ts';
+import type { LogRecord } from './consume.ts';
+import { openTail } from './tail.ts';
+
+/** Records that `readAll` keeps at the most; it is meant for small topics. */
+const RECORDS_MAX = 200_000;
+
+/**
+ * Reads a small topic from its beginning to the end it has now, partition by partition.
+ * @throws when it holds more than 200,000 records, or the log does not answer in `timeoutMs`.
+ */
+export async function readAll(
+  client: KafkaClient,
+  topic: string,
+  timeoutMs = 15_000,
+): Promise<(LogRecord & { readonly partition: number })[]> {
+  const records: (LogRecord & { readonly partition: number })[] = [];
+  let fail: (error: Error) => void = () => undefined;
+  const failed = new Promise<never>((_, reject) => {
+    fail = reject;
+  });
+  const tail = await openTail({
+    client,
+    topic,
+    groupPrefix: `${topic}.read`,
+    from: new Map(),
+    onFatal: fail,
+    onRecords(partition, batch) {
+      if (records.length + batch.length > RECORDS_MAX) {
+        fail(new Error(`${topic} holds more than ${RECORDS_MAX} records.`));
+      } else {
+        for (const record of batch) records.push({ ...record, partition });
+      }
+    },
+  });
+  const timer = setTimeout(() => fail(new Error(`${topic} was not read in time.`)), timeoutMs);
+  try {
+    await Promise.race([tail.caughtUp, failed]);
+    return records;
+  } finally {
+    clearTimeout(timer);
+    await tail.close();
+  }
+}

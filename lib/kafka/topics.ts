@@ -1,0 +1,83 @@
+import type { Admin } from 'kafkajs';
+import { type KafkaClient, withAdmin } from './client.ts';
+
+export interface TopicRequest {
+  readonly name: string;
+  readonly partitions: number;
+  readonly config: Readonly<Record<string, string>>;
+}
+
+/** First offset still held, and the offset that the next record will get. */
+export interface OffsetBounds {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** Creates the topics that do not exist. @returns the names of those this call has made. */
+export function createTopics(
+  client: KafkaClient,
+  requests: readonly TopicRequest[],
+): Promise<string[]> {
+  return withAdmin(client, async (admin) => {
+    const made: string[] = [];
+    // One by one: createTopics tells only whether all of a request were new.
+    for (const { name, partitions, config } of requests) {
+      const isNew = await admin.createTopics({
+        waitForLeaders: true,
+        timeout: 10_000,
+        topics: [
+          {
+            topic: name,
+            numPartitions: partitions,
+            replicationFactor: -1,
+            configEntries: Object.entries(config).map(([key, value]) => ({ name: key, value })),
+          },
+        ],
+      });
+      if (isNew) made.push(name);
+    }
+    return made;
+  });
+}
+
+/** Number of partitions of a topic. */
+export function countPartitions(client: KafkaClient, topic: string): Promise<number> {
+  return withAdmin(client, async (admin) => {
+    const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
+    return topics[0]?.partitions.length ?? 0;
+  });
+}
+
+/** Offset bounds of every partition of a topic. */
+export function fetchOffsetBounds(
+  client: KafkaClient,
+  topic: string,
+): Promise<Map<number, OffsetBounds>> {
+  return withAdmin(client, (admin) => boundsOf(admin, topic));
+}
+
+/** As `fetchOffsetBounds`, over a connection that is open already. */
+export async function boundsOf(admin: Admin, topic: string): Promise<Map<number, OffsetBounds>> {
+  const offsets = await admin.fetchTopicOffsets(topic);
+  return new Map(
+    offsets.map(({ partition, low, high }) => [
+      partition,
+      { low: Number(low), high: Number(high) },
+    ]),
+  );
+}
+
+/** Next offsets that a group has committed; partitions without a commit are absent. */
+export function fetchCommitted(
+  client: KafkaClient,
+  groupId: string,
+  topic: string,
+): Promise<Map<number, number>> {
+  return withAdmin(client, async (admin) => {
+    const [answer] = await admin.fetchOffsets({ groupId, topics: [topic] });
+    const committed = (answer?.partitions ?? []).map(
+      ({ partition, offset }) => [partition, Number(offset)] as const,
+    );
+    return new Map(committed.filter(([, offset]) => offset >= 0));
+  });
+}

@@ -1,0 +1,27 @@
+import type { LatestPill } from '../../schemas/avro.ts';
+import { isNewer, orderTime } from './time.ts';
+
+/** Order time of a latest pill. */
+export function orderOf(pill: LatestPill): number {
+  return orderTime(pill.timestamp, pill.received_at);
+}
+
+/**
+ * Joins two records of one symbol: the newer pill by order, the higher of each offset. It is
+ * commutative, associative and idempotent, so no order of writes, and no zombie, can go back.
+ * @returns `a` itself when `b` brings nothing new.
+ */
+export function foldLatest(a: LatestPill, b: LatestPill): LatestPill {
+  const newer = isNewer(orderOf(b), b.offset, orderOf(a), a.offset) ? b : a;
+  const last_offset = maxOf(a.last_offset, b.last_offset);
+  const processed_offset = Math.max(a.processed_offset, b.processed_offset);
+  if (newer === a && last_offset === a.last_offset && processed_offset === a.processed_offset) {
+    return a;
+  }
+  return { ...newer, last_offset, processed_offset };
+}
+
+function maxOf(a: number | null, b: number | null): number | null {
+  if (a === null || b === null) return a ?? b;
+  return Math.max(a, b);
+}

@@ -1,0 +1,42 @@
+import type { TopicSettings } from '../schemas/avro.ts';
+import { createDecoder } from '../schemas/avro.ts';
+import type { SchemaClient } from '../schemas/registry.ts';
+import { topicName } from '../schemas/topics.ts';
+import type { KafkaClient } from './kafka/client.ts';
+import { readAll } from './kafka/read-all.ts';
+
+/**
+ * Reads the settings that decide effect from the meta topic: the last record counts.
+ * @returns undefined when the topic is empty.
+ * @throws when the log or the registry does not answer, or the record does not decode.
+ */
+export async function readTopicSettings(
+  client: KafkaClient,
+  schemas: SchemaClient,
+  namespace: string,
+): Promise<TopicSettings | undefined> {
+  const records = await readAll(client, topicName(namespace, 'meta'));
+  const last = records.at(-1);
+  if (last === undefined) return undefined;
+  const decoder = createDecoder('topic-settings', schemas.writerSchemas);
+  let decoded = decoder.decode(last.value);
+  if ('pendingSchema' in decoded) {
+    await schemas.load(decoded.pendingSchema);
+    decoded = decoder.decode(last.value);
+  }
+  if (!('ok' in decoded) || !decoded.ok) {
+    throw new Error(`The topic settings do not decode: ${JSON.stringify(decoded)}.`);
+  }
+  return decoded.value;
+}
+
+/** As `readTopicSettings`; an empty topic is an error that says what to run. */
+export async function requireTopicSettings(
+  client: KafkaClient,
+  schemas: SchemaClient,
+  namespace: string,
+): Promise<TopicSettings> {
+  const settings = await readTopicSettings(client, schemas, namespace);
+  if (settings !== undefined) return settings;
+  throw new Error('The topics are not provisioned: run "npm run provision".');
+}

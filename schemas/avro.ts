@@ -1,0 +1,168 @@
+import { readFileSync } from 'node:fs';
+import avro from 'avsc';
+import { schemaFolder } from './folder.ts';
+import type { PillRecord } from './pill.ts';
+import type { Micros } from './timestamp.ts';
+
+/** The newest pill of a symbol, as `pills.latest.v1` keeps it; see latest-pill.avsc. */
+export interface LatestPill {
+  readonly epoch: string;
+  readonly offset: number;
+  readonly last_offset: number | null;
+  readonly processed_offset: number;
+  readonly prev_offset: number | null;
+  readonly id: string;
+  readonly timestamp: Micros;
+  readonly symbol: string;
+  readonly gross_spread_percent: number;
+  readonly market_state: string;
+  readonly confidence: number;
+  readonly received_at: Micros;
+  readonly source: string | null;
+  readonly backfill: boolean;
+}
+
+/** A record without effect and why; see rejected-record.avsc. */
+export interface RejectedRecord {
+  readonly epoch: string;
+  readonly partition: number;
+  readonly offset: number;
+  readonly appended_at: Micros;
+  readonly code: string;
+  readonly reason: string;
+  readonly key: Buffer | null;
+  readonly value: Buffer | null;
+  readonly value_bytes: number;
+  readonly value_sha256: string;
+}
+
+/** Settings that decide effect; see topic-settings.avsc. */
+export interface TopicSettings {
+  readonly epoch: string;
+  readonly created_at: Micros;
+  readonly partitions: number;
+  readonly repeat_window: number;
+  readonly backfill_age_ms: number;
+  readonly confidence_max: number;
+  readonly symbols_max: number;
+}
+
+/** Value type of each schema file. */
+export interface SchemaValues {
+  readonly pill: PillRecord;
+  readonly 'latest-pill': LatestPill;
+  readonly 'rejected-record': RejectedRecord;
+  readonly 'topic-settings': TopicSettings;
+}
+export type SchemaName = keyof SchemaValues;
+
+/** Byte 0 of the Confluent wire format; then the schema id, 4 bytes big-endian, then Avro. */
+const MAGIC_BYTE = 0;
+const HEADER_BYTES = 5;
+
+const types = new Map<SchemaName, avro.Type>();
+
+/** The text of a schema file, as it is registered. */
+export function schemaText(name: SchemaName): string {
+  return readFileSync(new URL(`${name}.avsc`, schemaFolder), 'utf8');
+}
+
+function typeOf(name: SchemaName): avro.Type {
+  let type = types.get(name);
+  if (type === undefined) {
+    type = avro.Type.forSchema(JSON.parse(schemaText(name)), { wrapUnions: false });
+    types.set(name, type);
+  }
+  return type;
+}
+
+export type Encode<T> = (value: T) => Buffer;
+
+/** Encodes values of one schema in the Confluent wire format. */
+export function createEncoder<N extends SchemaName>(name: N, id: number): Encode<SchemaValues[N]> {
+  const type = typeOf(name);
+  // One buffer for all calls: avsc writes until it is too short, and says by how much. A copy of
+  // the used part leaves, which costs less than Type.toBuffer's two passes.
+  let scratch = Buffer.allocUnsafe(1024);
+  return (value) => {
+    let end = type.encode(value, scratch, HEADER_BYTES);
+    if (end < 0) {
+      scratch = Buffer.allocUnsafe(scratch.length - end + 1024);
+      end = type.encode(value, scratch, HEADER_BYTES);
+    }
+    const bytes = Buffer.allocUnsafe(end);
+    scratch.copy(bytes, HEADER_BYTES, HEADER_BYTES, end);
+    bytes[0] = MAGIC_BYTE;
+    bytes.writeInt32BE(id, 1);
+    return bytes;
+  };
+}
+
+export type Decoded<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly code: DecodeFaultCode; readonly reason: string };
+
+/** Codes of records that no schema opens; they are part of `pills.rejected.v1`. */
+export type DecodeFaultCode =
+  | 'avro_empty'
+  | 'avro_no_magic'
+  | 'avro_malformed'
+  | 'schema_unknown'
+  | 'schema_incompatible';
+
+/** Answers a writer schema by its id: the schema text, `unknown`, or `pending` when not loaded. */
+export type WriterSchemas = (id: number) => string | 'unknown' | 'pending';
+
+export interface Decoder<T> {
+  /** @returns the value, a fault, or the id of a writer schema that must be loaded first. */
+  decode(bytes: Buffer | null): Decoded<T> | { readonly pendingSchema: number };
+}
+
+/**
+ * Decodes values of any writer schema that resolves to ours: the reader's schema is the file's.
+ * Never throws, whatever the bytes.
+ */
+export function createDecoder<N extends SchemaName>(
+  name: N,
+  writerSchemas: WriterSchemas,
+): Decoder<SchemaValues[N]> {
+  const reader = typeOf(name);
+  const resolvers = new Map<number, { type: avro.Type; resolver: avro.Resolver }>();
+  const load = (id: number) => {
+    const known = resolvers.get(id);
+    if (known !== undefined) return known;
+    const text = writerSchemas(id);
+    if (text === 'pending' || text === 'unknown') return text;
+    const writer = avro.Type.forSchema(JSON.parse(text), { wrapUnions: false });
+    const entry = { type: writer, resolver: reader.createResolver(writer) };
+    resolvers.set(id, entry);
+    return entry;
+  };
+  return {
+    decode(bytes) {
+      if (bytes === null || bytes.length === 0) return fault('avro_empty', 'No value.');
+      if (bytes[0] !== MAGIC_BYTE || bytes.length < HEADER_BYTES) {
+        return fault('avro_no_magic', 'Not in the Confluent wire format (byte 0, schema id).');
+      }
+      const id = bytes.readInt32BE(1);
+      let writer: ReturnType<typeof load>;
+      try {
+        writer = load(id);
+      } catch (error) {
+        return fault('schema_incompatible', `Schema ${id}: ${(error as Error).message}`);
+      }
+      if (writer === 'pending') return { pendingSchema: id };
+      if (writer === 'unknown') return fault('schema_unknown', `No schema has the id ${id}.`);
+      try {
+        const body = bytes.subarray(HEADER_BYTES);
+        return { ok: true, value: reader.fromBuffer(body, writer.resolver) as SchemaValues[N] };
+      } catch (error) {
+        return fault('avro_malformed', (error as Error).message);
+      }
+    },
+  };
+}
+
+function fault(code: DecodeFaultCode, reason: string) {
+  return { ok: false, code, reason: reason.slice(0, 500) } as const;
+}

@@ -1,0 +1,68 @@
+import { COMPATIBILITY, SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry';
+import { type SchemaName, schemaText, type WriterSchemas } from './avro.ts';
+import { subjectName, TOPICS, type TopicId } from './topics.ts';
+
+/** How long an id that the registry does not know stays unknown. A look-up costs 10 to 27 ms. */
+const UNKNOWN_TTL_MS = 30_000;
+/** Ids remembered as unknown; a producer of random ids must not fill the memory. */
+const UNKNOWN_IDS_MAX = 10_000;
+
+export interface SchemaClient {
+  /** Registers a topic's schema under `<topic>-value` with FULL_TRANSITIVE. @returns its id. */
+  register(topic: TopicId): Promise<number>;
+  /** Loads a writer schema by id. Rejects while the registry does not answer. */
+  load(id: number): Promise<void>;
+  /** What was loaded so far. */
+  readonly writerSchemas: WriterSchemas;
+}
+
+/** A client of the schema registry that caches schemas, and ids that it does not know. */
+export function createSchemaClient(url: string, namespace: string): SchemaClient {
+  const registry = new SchemaRegistry({
+    host: url,
+    // One try each: the callers have a retry clock of their own.
+    retry: { retries: 0, initialRetryTimeInSecs: 0.05, maxRetryTimeInSecs: 1 },
+  });
+  const texts = new Map<number, string>();
+  const unknownSince = new Map<number, number>();
+
+  return {
+    async register(topic) {
+      const name: SchemaName = TOPICS[topic].value;
+      const { id } = await registry.register(
+        { type: SchemaType.AVRO, schema: schemaText(name) },
+        { subject: subjectName(namespace, topic), compatibility: COMPATIBILITY.FULL_TRANSITIVE },
+      );
+      texts.set(id, schemaText(name));
+      return id;
+    },
+
+    async load(id) {
+      if (texts.has(id)) return;
+      try {
+        const schema = await registry.getSchema(id);
+        texts.set(id, JSON.stringify(schema));
+      } catch (error) {
+        const status = (error as { status?: number }).status;
+        if (status === undefined) {
+          // The registry answered, but with what is no Avro schema (JSON Schema, Protobuf).
+          texts.set(id, '{"type":"unusable"}');
+          return;
+        }
+        if (status !== 404) throw error;
+        if (unknownSince.size >= UNKNOWN_IDS_MAX) unknownSince.clear();
+        unknownSince.set(id, Date.now());
+      }
+    },
+
+    writerSchemas(id) {
+      const text = texts.get(id);
+      if (text !== undefined) return text;
+      const since = unknownSince.get(id);
+      if (since === undefined) return 'pending';
+      if (Date.now() - since < UNKNOWN_TTL_MS) return 'unknown';
+      unknownSince.delete(id);
+      return 'pending';
+    },
+  };
+}

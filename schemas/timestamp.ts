@@ -1,0 +1,81 @@
+/** Times are microseconds since 1970-01-01T00:00:00Z, as a double: exact until the year 2255. */
+export type Micros = number;
+
+export type ParsedTimestamp =
+  | { readonly ok: true; readonly micros: Micros }
+  | { readonly ok: false; readonly code: TimestampFaultCode; readonly detail: string };
+
+type TimestampFaultCode =
+  | 'timestamp_malformed'
+  | 'timestamp_no_zone'
+  | 'timestamp_not_utc'
+  | 'timestamp_too_precise'
+  | 'timestamp_out_of_range';
+
+const ISO = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:([.,])(\d+))?(.*)$/;
+const UTC_ZONE = /^(?:Z|\+00:00)$/;
+const OFFSET_ZONE = /^(?:[+-]\d\d(?::?\d\d)?|z)$/;
+const NO_ZONE_HINT =
+  'No zone. Python: datetime.now(timezone.utc).isoformat(); JavaScript: toISOString().';
+
+/**
+ * Parses an ISO 8601 date-time in UTC (`Z` or `+00:00`) with up to six decimals.
+ * @returns microseconds since 1970, or a code and a hint that cures it.
+ */
+export function parseTimestamp(text: string): ParsedTimestamp {
+  const match = ISO.exec(text);
+  if (match === null) {
+    return fail('timestamp_malformed', hintForMalformed(text));
+  }
+  const [, year, month, day, hour, minute, second, mark, fraction = '', zone = ''] = match;
+  if (text[10] !== 'T')
+    return fail('timestamp_malformed', 'Put a capital T between date and time.');
+  if (mark === ',') return fail('timestamp_malformed', 'Use a point before the decimals.');
+  if (!UTC_ZONE.test(zone)) return failZone(zone);
+  if (fraction.length > 6) {
+    const hint = `${fraction.length} decimals; the finest unit is the microsecond: send six at most.`;
+    return fail('timestamp_too_precise', hint);
+  }
+  const date = Date.UTC(+year!, +month! - 1, +day!, +hour!, +minute!, +second!);
+  if (!isSameCivilTime(date, match)) {
+    return fail('timestamp_malformed', 'No such date or time of day in the calendar.');
+  }
+  if (+year! < 1970) return fail('timestamp_out_of_range', 'Times before 1970 are not accepted.');
+  if (+year! > 2254) return fail('timestamp_out_of_range', 'Times after 2254 are not accepted.');
+  return { ok: true, micros: date * 1000 + Number(fraction.padEnd(6, '0')) };
+}
+
+// Date.UTC rolls 30 February over to March, and maps the years 0-99 to 1900-1999.
+function isSameCivilTime(date: number, match: RegExpExecArray): boolean {
+  return !Number.isNaN(date) && new Date(date).toISOString().slice(0, 19) === match[0].slice(0, 19);
+}
+
+function failZone(zone: string): ParsedTimestamp {
+  if (zone === '') return fail('timestamp_no_zone', NO_ZONE_HINT);
+  if (zone === '-00:00') {
+    return fail('timestamp_no_zone', '-00:00 means an unknown zone (RFC 3339); send Z.');
+  }
+  if (OFFSET_ZONE.test(zone)) {
+    return fail('timestamp_not_utc', `Zone "${zone}" is not Z or +00:00. Convert to UTC first.`);
+  }
+  return fail('timestamp_malformed', 'Unknown text after the time; send Z for UTC.');
+}
+
+function hintForMalformed(text: string): string {
+  if (/^\d{9,19}$/.test(text)) {
+    return 'A count since 1970? Send ISO 8601, e.g. 2026-11-20T01:02:03.004Z.';
+  }
+  return 'Not YYYY-MM-DDThh:mm:ss[.ffffff]Z.';
+}
+
+function fail(code: TimestampFaultCode, detail: string): ParsedTimestamp {
+  return { ok: false, code, detail };
+}
+
+/** Formats microseconds as ISO 8601 with six decimals and `Z`, as all times leave the system. */
+export function formatTimestamp(micros: Micros): string {
+  const millis = Math.floor(micros / 1000);
+  const rest = String(micros - millis * 1000).padStart(3, '0');
+  const iso = new Date(millis).toISOString();
+  return `${iso.slice(0, -1)}${rest}Z`;
+}
