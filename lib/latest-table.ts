@@ -1,10 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createDecoder, type LatestPill } from '../schemas/avro.ts';
 import { isTestSymbol } from '../schemas/pill.ts';
 import type { SchemaClient } from '../schemas/registry.ts';
 import { topicName } from '../schemas/topics.ts';
+import { decodeWith } from './decode.ts';
 import type { KafkaClient } from './kafka/client.ts';
 import type { LogRecord } from './kafka/consume.ts';
 import { openTail } from './kafka/tail.ts';
+import { fetchOffsetBounds } from './kafka/topics.ts';
 import type { Log } from './log.ts';
 import { foldLatest, orderOf } from './order/latest-fold.ts';
 import { isNewer } from './order/time.ts';
@@ -29,6 +32,8 @@ export interface LatestTable {
   processed(): ReadonlyMap<number, number>;
   /** Called after each batch of records that changed something. */
   onChange(listener: () => void): () => void;
+  /** Resolves when all that is in a partition of the topic now is folded. */
+  refresh(partition: number, signal: AbortSignal): Promise<void>;
   lag(): number;
   isConnected(): boolean;
   close(): Promise<void>;
@@ -42,7 +47,7 @@ export interface LatestTableOptions {
   readonly groupPrefix: string;
   readonly log: Log;
   /** Sees every record as it stands in the topic, before it is folded. */
-  readonly onRecord?: (partition: number, pill: LatestPill) => void;
+  readonly onRecord?: (partition: number, offset: number, pill: LatestPill) => void;
   onFatal(error: Error): void;
 }
 
@@ -50,14 +55,16 @@ export interface LatestTableOptions {
 export async function openLatestTable(options: LatestTableOptions): Promise<LatestTable> {
   const { client, schemas, epoch, log } = options;
   const decoder = createDecoder('latest-pill', schemas.writerSchemas);
+  const topic = topicName(options.namespace, 'latest');
   const rows = new Map<string, LatestRow>();
   const processed = new Map<number, number>();
   const listeners = new Set<() => void>();
+  const closing = new AbortController();
   let newest: LatestRow | undefined;
 
-  const fold = (partition: number, pill: LatestPill) => {
+  const fold = (partition: number, offset: number, pill: LatestPill) => {
     if (pill.epoch !== epoch) return;
-    options.onRecord?.(partition, pill);
+    options.onRecord?.(partition, offset, pill);
     const known = rows.get(pill.symbol);
     const folded = known === undefined ? pill : foldLatest(known.pill, pill);
     if (folded !== known?.pill) {
@@ -71,13 +78,10 @@ export async function openLatestTable(options: LatestTableOptions): Promise<Late
 
   const onRecords = async (partition: number, records: readonly LogRecord[]) => {
     for (const { value, offset } of records) {
-      let decoded = decoder.decode(value);
-      while ('pendingSchema' in decoded) {
-        await schemas.load(decoded.pendingSchema);
-        decoded = decoder.decode(value);
-      }
+      const answer = decodeWith(decoder, schemas, value, { signal: closing.signal, log });
+      const decoded = answer instanceof Promise ? await answer : answer;
       // Only our own processor writes here; a record that does not decode is told and left.
-      if (decoded.ok) fold(partition, decoded.value);
+      if (decoded.ok) fold(partition, offset, decoded.value);
       else log.error({ partition, offset, code: decoded.code }, 'a latest record does not decode');
     }
     for (const listener of listeners) listener();
@@ -85,7 +89,7 @@ export async function openLatestTable(options: LatestTableOptions): Promise<Late
 
   const tail = await openTail({
     client,
-    topic: topicName(options.namespace, 'latest'),
+    topic,
     groupPrefix: options.groupPrefix,
     from: new Map(),
     onRecords,
@@ -102,9 +106,19 @@ export async function openLatestTable(options: LatestTableOptions): Promise<Late
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
+    async refresh(partition, signal) {
+      const bounds = await fetchOffsetBounds(client, topic);
+      const end = bounds.get(partition)?.high ?? 0;
+      while ((tail.nextOffset(partition) ?? 0) < end) {
+        await sleep(5, undefined, { signal });
+      }
+    },
     lag: tail.lag,
     isConnected: tail.isConnected,
-    close: tail.close,
+    async close() {
+      closing.abort(new Error('the latest table is closed'));
+      await tail.close();
+    },
   };
 }
 

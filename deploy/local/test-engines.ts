@@ -1,0 +1,29 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { startEngines } from './engines.ts';
+import { placeAt } from './place.ts';
+
+/**
+ * vitest's global set-up: starts the four engines once for the whole run, in a folder of its own,
+ * and stops them at the end. Engines named in the environment are used as they are.
+ */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'pillole-test-'));
+  const engines = await startEngines({
+    place: placeAt(folder),
+    wantedPorts: { kafka: 0, controller: 0, registry: 0, clickhouse: 0, postgres: 0 },
+    say: (line) => process.stderr.write(`[engines] ${line}\n`),
+  });
+  project.provide('engines', {
+    kafkaBrokers: engines.kafkaBrokers,
+    registryUrl: engines.registryUrl,
+    clickhouseUrl: engines.clickhouseUrl,
+    postgresUrl: engines.postgresUrl,
+  });
+  return async () => {
+    await engines.stop();
+    await rm(folder, { recursive: true, force: true });
+  };
+}

@@ -1,0 +1,162 @@
+import { retryForever } from '../../lib/backoff.ts';
+import type { Log } from '../../lib/log.ts';
+import { createCounter, createGauge, createHistogram } from '../../lib/metrics.ts';
+import type { BufferedRow } from './rows.ts';
+import type { PillStore } from './store.ts';
+
+export interface SinkLimits {
+  /** A row waits at most this for its insert to begin. */
+  readonly flushIntervalMs: number;
+  /** So many rows are inserted at once without waiting. */
+  readonly flushRows: number;
+  /** Rows held; at the bound `add` waits, and with it the consumer. */
+  readonly rowsMax: number;
+}
+
+/** One insert a second or 10,000 rows: every insert is a part that must be merged. */
+export const SINK_LIMITS: SinkLimits = {
+  flushIntervalMs: 1_000,
+  flushRows: 10_000,
+  rowsMax: 50_000,
+};
+
+export interface Sink {
+  /** Takes rows of one partition, offsets ascending; waits when the buffer is full. */
+  add(rows: readonly BufferedRow[], signal: AbortSignal): Promise<void>;
+  /** Forgets rows of a partition that went to another member. */
+  drop(partition: number): void;
+  /** Whether the last insert succeeded. */
+  isHealthy(): boolean;
+  /** Writes what is held, at most until `deadlineMs`. */
+  close(deadlineMs: number): Promise<void>;
+}
+
+const rowsTotal = createCounter({
+  name: 'pillole_analytics_rows_total',
+  help: 'Rows inserted into ClickHouse.',
+});
+const insertSeconds = createHistogram({
+  name: 'pillole_analytics_insert_seconds',
+  help: 'Time of one insert.',
+  buckets: [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30],
+});
+const bufferedRows = createGauge({
+  name: 'pillole_analytics_buffered_rows',
+  help: 'Rows that wait for their insert.',
+});
+
+/**
+ * Buffers rows and inserts them, one insert at a time. An insert whose answer is lost is of unknown
+ * outcome: before rows are sent again the table is asked for its position, and what it has is left
+ * out; what slips through all the same (a late effect of the lost one) the table merges away.
+ */
+export function createSink(options: {
+  readonly store: PillStore;
+  readonly log: Log;
+  readonly limits?: SinkLimits;
+  /** Told the highest offset inserted of each partition. */
+  onInserted(offsets: ReadonlyMap<number, number>): void;
+  onFatal(error: Error): void;
+}): Sink {
+  const { store, log } = options;
+  const limits = options.limits ?? SINK_LIMITS;
+  const closing = new AbortController();
+  const dropped = new Set<number>();
+  let buffer: BufferedRow[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let inserting: Promise<void> | undefined;
+  let healthy = true;
+  const room: (() => void)[] = [];
+
+  const insertOnce = async (rows: BufferedRow[], isRetry: boolean): Promise<void> => {
+    let wanted = rows;
+    if (isRetry) {
+      const positions = await store.positions();
+      wanted = rows.filter(({ partition, offset }) => offset > (positions.get(partition) ?? -1));
+    }
+    const kept = wanted.filter(({ partition }) => !dropped.has(partition));
+    if (kept.length === 0) return;
+    const end = insertSeconds.startTimer();
+    await store.insert(kept);
+    end();
+    rowsTotal.inc(kept.length);
+  };
+
+  const flush = async () => {
+    while (buffer.length > 0) {
+      const rows = buffer;
+      buffer = [];
+      dropped.clear();
+      let attempts = 0;
+      await retryForever(() => insertOnce(rows, attempts++ > 0), {
+        firstMs: 200,
+        maxMs: 3_000,
+        signal: closing.signal,
+        onError(error) {
+          healthy = false;
+          log.warn({ err: error, rows: rows.length, attempts }, 'ClickHouse did not take the rows');
+        },
+      });
+      healthy = true;
+      options.onInserted(highestOffsets(rows.filter(({ partition }) => !dropped.has(partition))));
+      bufferedRows.set(buffer.length);
+      for (const go of room.splice(0)) go();
+      if (buffer.length < limits.flushRows && !closing.signal.aborted) break;
+    }
+  };
+
+  const schedule = () => {
+    if (inserting !== undefined || buffer.length === 0) return;
+    const start = () => {
+      timer = undefined;
+      inserting = flush()
+        .catch((error) => {
+          if (!closing.signal.aborted) options.onFatal(error);
+        })
+        .finally(() => {
+          inserting = undefined;
+          schedule();
+        });
+    };
+    if (buffer.length >= limits.flushRows) {
+      clearTimeout(timer);
+      start();
+    } else timer ??= setTimeout(start, limits.flushIntervalMs);
+  };
+
+  return {
+    async add(rows, signal) {
+      for (const row of rows) buffer.push(row);
+      bufferedRows.set(buffer.length);
+      schedule();
+      while (buffer.length >= limits.rowsMax && !signal.aborted) {
+        await new Promise<void>((resolve) => {
+          room.push(resolve);
+          signal.addEventListener('abort', () => resolve(), { once: true });
+        });
+      }
+    },
+    drop(partition) {
+      buffer = buffer.filter((row) => row.partition !== partition);
+      dropped.add(partition);
+    },
+    isHealthy: () => healthy,
+    async close(deadlineMs) {
+      clearTimeout(timer);
+      timer = undefined;
+      const last = inserting ?? Promise.resolve();
+      const drained = last.then(() => (buffer.length > 0 ? flush() : undefined));
+      const deadline = setTimeout(() => closing.abort(new Error('stopping')), deadlineMs);
+      await drained.catch(() => undefined);
+      clearTimeout(deadline);
+      closing.abort(new Error('stopped'));
+      for (const go of room.splice(0)) go();
+    },
+  };
+}
+
+function highestOffsets(rows: readonly BufferedRow[]): Map<number, number> {
+  const highest = new Map<number, number>();
+  for (const { partition, offset } of rows) highest.set(partition, offset);
+  return highest;
+}
