@@ -36,16 +36,16 @@ export function parseTimestamp(text: string): ParsedTimestamp {
     const hint = `${fraction.length} decimals; the finest unit is the microsecond: send six at most.`;
     return fail('timestamp_too_precise', hint);
   }
+  if (+year! < 1970) return fail('timestamp_out_of_range', 'Times before 1970 are not accepted.');
+  if (+year! > 2254) return fail('timestamp_out_of_range', 'Times after 2254 are not accepted.');
   const date = Date.UTC(+year!, +month! - 1, +day!, +hour!, +minute!, +second!);
   if (!isSameCivilTime(date, match)) {
     return fail('timestamp_malformed', 'No such date or time of day in the calendar.');
   }
-  if (+year! < 1970) return fail('timestamp_out_of_range', 'Times before 1970 are not accepted.');
-  if (+year! > 2254) return fail('timestamp_out_of_range', 'Times after 2254 are not accepted.');
   return { ok: true, micros: date * 1000 + Number(fraction.padEnd(6, '0')) };
 }
 
-// Date.UTC rolls 30 February over to March, and maps the years 0-99 to 1900-1999.
+// Date.UTC rolls 30 February over to March, and 24:00 to the next day.
 function isSameCivilTime(date: number, match: RegExpExecArray): boolean {
   return !Number.isNaN(date) && new Date(date).toISOString().slice(0, 19) === match[0].slice(0, 19);
 }

@@ -37,12 +37,14 @@ export function createRepeatWindow(size: number, compareContent: boolean): Repea
     const from = Math.max(evictedUntil + 1, 0);
     const until = offset - size - 1; // the last offset that is out of the window
     if (until < from) return;
-    // After a long hole every slot is out; no need to walk it twice.
-    for (let at = Math.max(from, until - size + 1); at <= until; at += 1) {
+    // After a hole longer than the window one round over the slots reaches all that is out.
+    const rounds = Math.min(until - from + 1, size);
+    for (let at = until - rounds + 1; at <= until; at += 1) {
       const slot = at % size;
       const key = slotKeys[slot];
-      if (key === undefined || slotOffsets[slot] !== at) continue;
-      if (entries.get(key)?.offset === at) entries.delete(key);
+      const held = slotOffsets[slot]!;
+      if (key === undefined || held > until) continue;
+      if (entries.get(key)?.offset === held) entries.delete(key);
       slotKeys[slot] = undefined;
     }
     evictedUntil = until;
