@@ -34,9 +34,10 @@ export interface Producer {
   /**
    * Sends records with acks=all. Calls that arrive while a batch is on its way share the next one
    * (group commit). Acks are in the order of the records.
-   * @throws ProduceError within `deadlineMs`, always.
+   * @throws ProduceError within `deadlineMs`, always; at `deadline` (of `performance.now()`) where
+   * an earlier one is given.
    */
-  produce(records: readonly OutRecord[]): Promise<readonly Ack[]>;
+  produce(records: readonly OutRecord[], deadline?: number): Promise<readonly Ack[]>;
   /** Whether the last batch was acknowledged. */
   isHealthy(): boolean;
   /** Waits for what is on its way (at most the deadline), then disconnects. */
@@ -113,14 +114,15 @@ export async function openProducer(
   const expire = () => {
     const now = performance.now();
     const late = (pending: Pending) => pending.deadline <= now;
-    if (inFlight[0] !== undefined && late(inFlight[0])) {
+    for (const pending of inFlight) {
+      if (pending.settled || !late(pending)) continue;
       healthy = false;
-      for (const pending of inFlight.filter(late)) fail(pending, noAnswer(limits.deadlineMs));
-    }
-    const expired = queue.findIndex((pending) => !late(pending));
-    for (const pending of queue.splice(0, expired < 0 ? queue.length : expired)) {
       fail(pending, noAnswer(limits.deadlineMs));
     }
+    // A caller may have brought an earlier deadline, so the queue is not in their order.
+    if (!queue.some(late)) return;
+    for (const pending of queue.filter(late)) fail(pending, noAnswer(limits.deadlineMs));
+    queue = queue.filter((pending) => !pending.settled);
   };
   const ticker = setInterval(expire, DEADLINE_TICK_MS);
 
@@ -164,7 +166,7 @@ export async function openProducer(
   };
 
   return {
-    produce(records) {
+    produce(records, deadline = Number.POSITIVE_INFINITY) {
       if (closed) return Promise.reject(new ProduceError('overloaded', 'Shutting down.'));
       if (waiting + records.length > limits.recordsMax) {
         return Promise.reject(new ProduceError('overloaded', 'Too many records wait.'));
@@ -173,8 +175,8 @@ export async function openProducer(
         waiting += records.length;
         let bytes = 0;
         for (const { key, value } of records) bytes += value.length + key.length + 32;
-        const deadline = performance.now() + limits.deadlineMs;
-        queue.push({ records, bytes, deadline, settled: false, resolve, reject });
+        const until = Math.min(deadline, performance.now() + limits.deadlineMs);
+        queue.push({ records, bytes, deadline: until, settled: false, resolve, reject });
         // In the next turn, so that requests parsed in the same turn share the batch.
         sending ??= new Promise<void>((go) => setImmediate(go)).then(loop);
       });

@@ -1,0 +1,22 @@
+import type { HttpLimits } from '../http/server.ts';
+
+/** Bounds of the HTTP server. */
+export const HTTP_LIMITS: HttpLimits = {
+  connectionsMax: 10_000,
+  headerBytesMax: 16 * 1024,
+  headersMax: 100,
+  headersTimeoutMs: 5_000,
+  requestTimeoutMs: 10_000,
+  timeoutCheckMs: 1_000,
+  connectionTimeoutMs: 30_000,
+  keepAliveMs: 72_000,
+};
+
+/** Symbols in one request. */
+export const SYMBOLS_MAX = 100;
+/** How long `at_least` waits for the view. */
+export const AT_LEAST_WAIT_MS = 1_000;
+/** Requests that wait for a position at a time; over it 503. */
+export const WAITERS_MAX = 10_000;
+/** Latencies are told over the last one to two windows of this length. */
+export const LATENCY_WINDOW_MS = 60_000;

@@ -1,0 +1,100 @@
+import type { Socket } from 'node:net';
+import Fastify, { type FastifyInstance } from 'fastify';
+import type { Log } from '../../lib/log.ts';
+import { type ProblemMembers, problemAnswer } from './problems.ts';
+import { answerClientError, sendProblem, writeLastAnswer } from './raw-answers.ts';
+
+/** Bounds of one HTTP server; Node's own defaults are none, or large. */
+export interface HttpLimits {
+  readonly connectionsMax: number;
+  readonly headerBytesMax: number;
+  readonly headersMax: number;
+  /** From a request's first byte to its last header. */
+  readonly headersTimeoutMs: number;
+  /** From a request's first byte to the last of its body. */
+  readonly requestTimeoutMs: number;
+  /** How often both are checked: they end this much late at the most. */
+  readonly timeoutCheckMs: number;
+  /** A connection without any traffic, also amid an answer. */
+  readonly connectionTimeoutMs: number;
+  /** A connection between two requests. */
+  readonly keepAliveMs: number;
+}
+
+/**
+ * Creates a Fastify server whose every answer is ours: what Node or Fastify would refuse in their
+ * own words is told as a problem, with `members` added. Known paths answer 405 to other methods.
+ */
+export function createHttpServer(
+  limits: HttpLimits,
+  log: Log,
+  members: ProblemMembers = {},
+): FastifyInstance {
+  const app = Fastify({
+    logger: false,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    requestTimeout: limits.requestTimeoutMs,
+    connectionTimeout: limits.connectionTimeoutMs,
+    keepAliveTimeout: limits.keepAliveMs,
+    http: {
+      headersTimeout: limits.headersTimeoutMs,
+      connectionsCheckingInterval: limits.timeoutCheckMs,
+      maxHeaderSize: limits.headerBytesMax,
+      // isAmbiguous() below counts them, and answers with a body.
+      requireHostHeader: false,
+    },
+    clientErrorHandler: (error, socket) => answerClientError(error, socket as Socket, members),
+    frameworkErrors: (_error, _request, reply) => {
+      reply.hijack();
+      sendProblem(reply.raw, problemAnswer('http_malformed', members));
+    },
+  });
+  const { server } = app;
+  server.maxConnections = limits.connectionsMax;
+  // Node drops headers over its bound without a word; one more than allowed shows that there are.
+  server.maxHeadersCount = limits.headersMax + 1;
+  server.on('checkExpectation', (_request, response) =>
+    sendProblem(response, problemAnswer('expectation_failed', members)),
+  );
+  server.on('connect', (_request, socket: Socket) =>
+    writeLastAnswer(socket, problemAnswer('method_not_allowed', members)),
+  );
+
+  const methods = new Map<string, string[]>();
+  app.addHook('onRoute', ({ url, method }) => {
+    const known = methods.get(url) ?? [];
+    methods.set(url, known.concat(method));
+  });
+  app.setNotFoundHandler((request, reply) => {
+    const allowed = methods.get(request.url.split('?', 1)[0]!);
+    reply.hijack();
+    const answer =
+      allowed === undefined
+        ? problemAnswer('not_found', members)
+        : problemAnswer('method_not_allowed', members, { allow: allowed.join(', ') });
+    sendProblem(reply.raw, answer);
+  });
+  app.setErrorHandler((error, _request, reply) => {
+    // Nothing of ours throws here; should it, the sender learns no more than that.
+    log.error({ err: error }, 'a request failed unexpectedly');
+    reply.hijack();
+    sendProblem(reply.raw, problemAnswer('overloaded', { ...members, retry_after_s: 1 }));
+  });
+  return app;
+}
+
+/**
+ * Whether a request may be read differently by a proxy before us: no Host or two (RFC 9112
+ * section 3.2), Content-Type twice. Two Content-Length are refused by Node.
+ */
+export function isAmbiguous(rawHeaders: readonly string[], httpVersion: string): boolean {
+  let hosts = 0;
+  let types = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+    else if (name.length === 12 && name.toLowerCase() === 'content-type') types += 1;
+  }
+  return types > 1 || hosts > 1 || (hosts === 0 && httpVersion === '1.1');
+}
