@@ -97,7 +97,7 @@ export function consume(options: ConsumeOptions): Run {
       client.log.warn({ err: error, topic }, 'the consumer lost the log; it connects again');
       const wait = 250 + backoffMs(attempts, { firstMs: 500, maxMs: 3_000 });
       attempts += 1;
-      retry = setTimeout(() => void start(), wait);
+      retry = setTimeout(begin, wait);
     });
     guardAgainstSpin(current.consumer, crash);
     current.consumer.on('consumer.crash', ({ payload }) => crash(payload.error));
@@ -113,6 +113,7 @@ export function consume(options: ConsumeOptions): Run {
     try {
       await current.consumer.connect();
       await current.consumer.subscribe({ topic, fromBeginning: true });
+      if (closed) return;
       await current.consumer.run({
         autoCommit: false,
         partitionsConsumedConcurrently: options.concurrency,
@@ -134,8 +135,12 @@ export function consume(options: ConsumeOptions): Run {
     }
   };
 
+  let starting: Promise<void> = Promise.resolve();
+  const begin = () => {
+    starting = start();
+  };
   const watch = watchProgress(options, () => busy.handlers > 0);
-  void start();
+  begin();
   return {
     lag: watch.lag,
     isJoined: () => joined,
@@ -143,9 +148,11 @@ export function consume(options: ConsumeOptions): Run {
       closed = true;
       clearTimeout(retry);
       await watch.close();
-      // A disconnect before the first join would leave it consuming (kafkajs #1639); stop() first.
+      // Stopped before it has joined, the library's consumer would join all the same and go on
+      // consuming (kafkajs #1639): its start is waited for.
+      const end = starting.then(() => consumer?.stop()).then(() => consumer?.disconnect());
       await Promise.race([
-        consumer?.stop().then(() => consumer?.disconnect()),
+        end.catch(() => undefined),
         new Promise((resolve) => setTimeout(resolve, 3_000).unref()),
       ]);
     },

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin } from 'kafkajs';
 import { type KafkaClient, withAdmin } from './client.ts';
 
@@ -23,7 +24,7 @@ export function createTopics(
     // One by one: createTopics tells only whether all of a request were new.
     for (const { name, partitions, config } of requests) {
       const isNew = await admin.createTopics({
-        waitForLeaders: true,
+        waitForLeaders: false,
         timeout: 10_000,
         topics: [
           {
@@ -36,8 +37,31 @@ export function createTopics(
       });
       if (isNew) made.push(name);
     }
+    for (const { name } of requests) await waitForLeaders(admin, name);
     return made;
   });
+}
+
+/** How long a new topic may take until every partition of it has a leader. */
+const LEADERS_WAIT_MS = 15_000;
+
+/**
+ * A controller answers a creation before the brokers know of it. The library's own wait ends in
+ * UNKNOWN_TOPIC_OR_PARTITION at once when the first look comes too early (seen on a loaded machine).
+ */
+async function waitForLeaders(admin: Admin, topic: string): Promise<void> {
+  const deadline = performance.now() + LEADERS_WAIT_MS;
+  for (;;) {
+    try {
+      const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
+      const partitions = topics[0]?.partitions ?? [];
+      if (partitions.length > 0 && partitions.every(({ leader }) => leader >= 0)) return;
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+    }
+    if (performance.now() > deadline) throw new Error(`${topic} has no leaders.`);
+    await sleep(50);
+  }
 }
 
 /** Number of partitions of a topic. */

@@ -1,0 +1,103 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Child, type ChildSpec, killChildren, startChild } from './child.ts';
+import { endOrphans } from './orphans.ts';
+import { identityOf, isAlive } from './process-identity.ts';
+import { waitUntil } from './wait.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'pillole child-'));
+});
+afterEach(() => {
+  killChildren();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function start(code: string, spec: Partial<ChildSpec> = {}): Promise<Child> {
+  return startChild({
+    name: 'thing',
+    command: process.execPath,
+    args: ['-e', `${code}; console.log('up'); setInterval(() => {}, 1e6)`],
+    logFolder: join(folder, 'logs'),
+    runFolder: join(folder, 'run'),
+    stopSignal: 'SIGTERM',
+    stopTimeoutMs: 5_000,
+    ...spec,
+  });
+}
+
+const isUp = (child: Child) =>
+  waitUntil('child', () => readFileSync(child.logFile, 'utf8').includes('up'), {
+    timeoutMs: 10_000,
+    intervalMs: 20,
+  });
+
+test('a child is recorded while it lives, and stops by its signal', async () => {
+  const child = await start('');
+  await isUp(child);
+  const record = join(folder, 'run', 'thing.json');
+  expect(JSON.parse(readFileSync(record, 'utf8'))).toMatchObject({ pid: child.pid });
+  expect(await child.stop()).toEqual({ code: null, signal: 'SIGTERM' });
+  expect([existsSync(record), identityOf(child.pid)]).toEqual([false, undefined]);
+});
+
+test('a child that does not listen is killed after its time-out', async () => {
+  const child = await start("process.on('SIGTERM', () => {})", { stopTimeoutMs: 50 });
+  await isUp(child);
+  expect(await child.stop()).toEqual({ code: null, signal: 'SIGKILL' });
+});
+
+test('a command that does not exist is an error, not a crash', async () => {
+  await expect(
+    start('', { command: join(folder, 'missing'), bringsPdeathsig: true }),
+  ).rejects.toThrow('ENOENT');
+});
+
+test('a log over the limit is moved aside at the next start', async () => {
+  const first = await start('');
+  await isUp(first);
+  await first.stop();
+  writeFileSync(first.logFile, Buffer.alloc(21 * 1024 * 1024));
+  const second = await start('');
+  await isUp(second);
+  await second.stop();
+  expect(readFileSync(second.logFile).length).toBeLessThan(1_000);
+  expect(readFileSync(`${second.logFile}.1`).length).toBe(21 * 1024 * 1024);
+});
+
+test('orphans are ended; a process that got a dead one’s pid is not', async () => {
+  const orphan = await start('', { name: 'orphan' });
+  const stranger = await start('', { name: 'stranger' });
+  await isUp(orphan);
+  await isUp(stranger);
+  const identity = identityOf(stranger.pid);
+  if (identity === undefined) throw new Error('the stranger is gone');
+  const reused = { ...identity, startTime: 'another time', stopSignal: 'SIGTERM' };
+  writeFileSync(join(folder, 'run', 'stranger.json'), JSON.stringify(reused));
+  writeFileSync(join(folder, 'run', 'broken.json'), '{');
+  expect(await endOrphans(join(folder, 'run'))).toEqual(['orphan']);
+  expect([identityOf(orphan.pid), isAlive(identity)]).toEqual([undefined, true]);
+});
+
+const hasSetpriv = spawnSync('setpriv', ['--version']).status === 0;
+
+test.skipIf(!hasSetpriv)('a child dies with a launcher that is killed', async () => {
+  const code = `
+    const { startChild } = await import(${JSON.stringify(new URL('./child.ts', import.meta.url).href.replace('/deploy/local/child.ts', '/dist/deploy/local/child.js'))});
+    const child = await startChild({
+      name: 'thing', command: process.execPath, args: ['-e', 'setInterval(() => {}, 1e6)'],
+      logFolder: 'logs', runFolder: 'run', stopSignal: 'SIGTERM', stopTimeoutMs: 1000 });
+    console.log(child.pid);
+    process.kill(process.pid, 'SIGKILL');`;
+  const launcher = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  const pid = Number(launcher.stdout);
+  expect(pid).toBeGreaterThan(1);
+  await waitUntil('death of the child', () => identityOf(pid) === undefined, { timeoutMs: 5_000 });
+});

@@ -1,0 +1,94 @@
+/** Brings the whole stack up, in order, and down again in the reverse one. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { provision } from '../provision.ts';
+import { type Engines, startEngines } from './engines.ts';
+import { endOrphans } from './orphans.ts';
+import type { Place } from './place.ts';
+import { type Platform, startPlatform } from './platform.ts';
+import { openPortBook } from './ports.ts';
+import { type Addresses, builtProcesses } from './processes.ts';
+import { describeStack, removeStackFile, writeStackFile } from './stack-file.ts';
+import { welcome } from './welcome.ts';
+
+const PROVISION_TRIES = 4;
+const PROVISION_PAUSE_MS = 1_000;
+
+export type LaunchOptions = {
+  place: Place;
+  demo: boolean;
+  namespace: string;
+  say: (line: string) => void;
+  /** Aborted to stop, at whatever point of the start. */
+  signal: AbortSignal;
+};
+
+/**
+ * Runs the stack until `signal` is aborted; resolves when everything it started is gone.
+ * @throws Sorry or Error when it cannot be brought up; what was started is stopped then.
+ */
+export async function launch(options: LaunchOptions): Promise<void> {
+  const { place, say, signal } = options;
+  const startedAt = Date.now();
+  removeStackFile(place.stack);
+  const orphans = await endOrphans(place.run);
+  if (orphans.length > 0) say(`ended what an earlier start left: ${orphans.join(', ')}`);
+  const ports = openPortBook(place.ports);
+  let engines: Engines | undefined;
+  let platform: Platform | undefined;
+  try {
+    say('starting the engines');
+    engines = await startEngines({ place, ports, say, signal });
+    const addresses: Addresses = { ...addressesOf(engines), namespace: options.namespace };
+    say('creating topics, schemas and tables');
+    await provisionPatiently(addresses, signal);
+    const { built, missing } = builtProcesses(options.demo);
+    for (const { name, entry } of missing) say(`${name}: left out, dist/${entry} is not built`);
+    const writeStack = () => {
+      if (platform === undefined || signal.aborted) return;
+      writeStackFile(place.stack, describeStack(addresses, platform.entries()));
+    };
+    platform = await startPlatform({
+      ...{ specs: built, addresses, place, ports, say, signal },
+      onChange: writeStack,
+    });
+    signal.throwIfAborted();
+    writeStack();
+    const stack = describeStack(addresses, platform.entries());
+    const took = (Date.now() - startedAt) / 1000;
+    say(welcome(stack, engines.kinds, place, platform.late, took));
+    await aborted(signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    removeStackFile(place.stack);
+    await platform?.stop();
+    await engines?.stop();
+    ports.release();
+  }
+}
+
+/** A broker that has just started may not know its own new topics for a moment. */
+async function provisionPatiently(addresses: Addresses, signal: AbortSignal): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    signal.throwIfAborted();
+    try {
+      await provision(addresses);
+      return;
+    } catch (error) {
+      if (tries === PROVISION_TRIES) throw error;
+      await sleep(PROVISION_PAUSE_MS);
+    }
+  }
+}
+
+function addressesOf(engines: Engines): Omit<Addresses, 'namespace'> {
+  const { kafkaBrokers, registryUrl, clickhouseUrl, postgresUrl } = engines;
+  return { kafkaBrokers, registryUrl, clickhouseUrl, postgresUrl };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

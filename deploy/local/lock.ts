@@ -1,0 +1,74 @@
+/** A lock file that names its owner, so that a lock left by a killed process is recognised. */
+import { randomUUID } from 'node:crypto';
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { identityOf, isAlive, type ProcessIdentity, parseIdentity } from './process-identity.ts';
+
+export type Lock = { release(): void };
+export type LockResult = { ok: true; lock: Lock } | { ok: false; owner: ProcessIdentity };
+
+/**
+ * Takes the lock or says who holds it. A lock whose owner is dead is taken over. The file appears
+ * whole (link of a finished file), so no reader meets half of it.
+ */
+export function takeLock(file: string): LockResult {
+  mkdirSync(dirname(file), { recursive: true });
+  const self = identityOf(process.pid);
+  if (self === undefined) throw new Error('cannot read the start time of this process');
+  const mine = `${file}.${process.pid}.${randomUUID()}`;
+  writeFileSync(mine, JSON.stringify(self));
+  try {
+    for (;;) {
+      if (linkIfAbsent(mine, file))
+        return { ok: true, lock: { release: () => release(file, self) } };
+      const owner = readOwner(file);
+      if (owner === 'absent') continue;
+      if (owner !== 'unreadable' && isAlive(owner)) return { ok: false, owner };
+      setAside(file, owner);
+    }
+  } finally {
+    rmSync(mine, { force: true });
+  }
+}
+
+function linkIfAbsent(from: string, to: string): boolean {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+function readOwner(file: string): ProcessIdentity | 'absent' | 'unreadable' {
+  try {
+    return parseIdentity(readFileSync(file, 'utf8')) ?? 'unreadable';
+  } catch {
+    return 'absent';
+  }
+}
+
+/** Two may find the same dead lock: whoever moved a living one aside puts it back. */
+function setAside(file: string, expected: ProcessIdentity | 'unreadable'): void {
+  const aside = `${file}.stale.${randomUUID()}`;
+  try {
+    renameSync(file, aside);
+  } catch {
+    return;
+  }
+  const moved = readOwner(aside);
+  const wrongOne =
+    typeof moved === 'object' &&
+    (expected === 'unreadable' || moved.startTime !== expected.startTime) &&
+    isAlive(moved);
+  if (wrongOne) linkIfAbsent(aside, file);
+  rmSync(aside, { force: true });
+}
+
+function release(file: string, self: ProcessIdentity): void {
+  const owner = readOwner(file);
+  if (typeof owner === 'object' && owner.pid === self.pid && owner.startTime === self.startTime) {
+    rmSync(file, { force: true });
+  }
+}

@@ -1,0 +1,93 @@
+/** `npm start`: the whole platform on this machine. */
+import { resolve } from 'node:path';
+import { Command } from 'commander';
+import { killChildren } from './child.ts';
+import { takeLock } from './lock.ts';
+import { placeAt } from './place.ts';
+import { Sorry } from './sorry.ts';
+
+type Options = { demo: boolean; quiet?: true; data?: string };
+
+/** Everything is down within ten seconds. */
+const STOP_MS_MAX = 9_000;
+
+const options = new Command('npm start --')
+  .description('Runs pillole with all its engines on this machine.')
+  .option('--no-demo', 'without the demo market that sends pills')
+  .option('--quiet', 'say only what goes wrong')
+  .option('--data <dir>', 'folder for data, logs and ports instead of .local')
+  .parse()
+  .opts<Options>();
+
+process.exitCode = await run(options);
+// A timer or socket left somewhere must not keep a stopped launcher alive.
+process.exit();
+
+async function run({ demo, quiet, data }: Options): Promise<number> {
+  // The terminal may be gone before we are.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+  const complain = (line: string) => process.stderr.write(`${line}\n`);
+  const say = (line: string) => {
+    if (quiet !== true) process.stdout.write(`${line}\n`);
+  };
+  const place = placeAt(data === undefined ? undefined : resolve(data));
+  const locked = takeLock(place.lock);
+  if (!locked.ok) {
+    complain(
+      `pillole already runs from ${place.folder} (pid ${locked.owner.pid}): stop it first, ` +
+        'or start a second one with --data DIR.',
+    );
+    return 1;
+  }
+  const stopping = stopOnSignals(say);
+  try {
+    checkNode();
+    // After the check: an old Node may not even load the rest.
+    const { launch } = await import('./launcher.ts');
+    const namespace = process.env.PILLOLE_NAMESPACE ?? '';
+    await launch({ place, demo, namespace, say, signal: stopping });
+    say('pillole has stopped.');
+    return 0;
+  } catch (error) {
+    complain(
+      error instanceof Sorry
+        ? error.message
+        : `pillole cannot start: ${(error as Error).message} (logs: ${place.logs})`,
+    );
+    return 1;
+  } finally {
+    killChildren();
+    locked.lock.release();
+  }
+}
+
+/** The first signal stops in order, the second kills. */
+function stopOnSignals(say: (line: string) => void): AbortSignal {
+  const stopping = new AbortController();
+  const onSignal = () => {
+    if (stopping.signal.aborted) {
+      say('killing');
+      killChildren();
+      return;
+    }
+    say('stopping (once more kills)');
+    stopping.abort();
+    setTimeout(() => {
+      say('not everything has ended in time: killing');
+      killChildren();
+    }, STOP_MS_MAX).unref();
+  };
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, onSignal);
+  return stopping.signal;
+}
+
+/** As `engines` in package.json: npm warns only. */
+function checkNode(): void {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const fits = (major === 20 && minor >= 19) || major === 21 || major === 22;
+  if (fits) return;
+  throw new Sorry(
+    `Node 20.19 to 22 is needed, this is ${process.versions.node}; ` +
+      'install it with: nvm install 22 (or from nodejs.org)',
+  );
+}

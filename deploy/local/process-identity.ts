@@ -1,0 +1,68 @@
+/**
+ * Who a process is: its pid and the moment it started. A pid alone is reused by the system; both
+ * together are not, so nobody ever signals a stranger.
+ */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+/** `startTime` is opaque: equal strings mean the same process on the same boot. */
+export type ProcessIdentity = { pid: number; startTime: string };
+
+/** Start time of a living process, undefined when there is none (a zombie counts as none). */
+export function startTimeOf(pid: number): string | undefined {
+  return process.platform === 'linux' ? linuxStartTime(pid) : psStartTime(pid);
+}
+
+/** Identity of a process that was just started; undefined when it is gone already. */
+export function identityOf(pid: number): ProcessIdentity | undefined {
+  const startTime = startTimeOf(pid);
+  return startTime === undefined ? undefined : { pid, startTime };
+}
+
+/** True while exactly this process lives. */
+export function isAlive(identity: ProcessIdentity): boolean {
+  return startTimeOf(identity.pid) === identity.startTime;
+}
+
+/** Parses what a lock or run file holds; undefined for anything else (half a file, old format). */
+export function parseIdentity(text: string): ProcessIdentity | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== 'object' || value === null) return undefined;
+    const { pid, startTime } = value as Record<string, unknown>;
+    if (typeof pid !== 'number' || !Number.isSafeInteger(pid) || pid <= 1) return undefined;
+    return typeof startTime === 'string' ? { pid, startTime } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function linuxStartTime(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The command name (field 2) may hold spaces and brackets: count from the last bracket.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    if (fields[0] === 'Z' || fields[0] === 'X') return undefined;
+    return `${bootId()}:${fields[19]}`;
+  } catch {
+    return undefined;
+  }
+}
+
+let boot: string | undefined;
+function bootId(): string {
+  boot ??= readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+  return boot;
+}
+
+function psStartTime(pid: number): string | undefined {
+  try {
+    const line = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim();
+    return line === '' || line.startsWith('Z') ? undefined : line.replace(/^\S+\s+/, '');
+  } catch {
+    return undefined;
+  }
+}

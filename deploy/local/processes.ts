@@ -1,0 +1,93 @@
+/** The processes of the platform, as `npm start` runs them on one machine. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { packageRoot } from '../../lib/root.ts';
+import type { Engines } from './engines.ts';
+
+export type ProcessSpec = {
+  name: string;
+  /** Below `dist`. */
+  entry: string;
+  args: readonly string[];
+  /** Port asked for, of /metrics, /health and /ready. */
+  metricsPort: number;
+  /** What it serves to others. `key` is its name in stack.json. */
+  serves?: { key: 'ingest' | 'api' | 'stream'; port: number; scheme: 'http' | 'ws' };
+  /** Left out with --no-demo. */
+  isDemo?: true;
+};
+
+const pipelines = 'pipelines/main.js';
+
+/** In the order in which they are started and listed. */
+export const PROCESSES: readonly ProcessSpec[] = [
+  {
+    ...{ name: 'ingest', entry: 'gateway/ingest/main.js', args: [], metricsPort: 9101 },
+    serves: { key: 'ingest', port: 8081, scheme: 'http' },
+  },
+  { name: 'latest', entry: pipelines, args: ['latest'], metricsPort: 9102 },
+  { name: 'analytics', entry: pipelines, args: ['analytics'], metricsPort: 9103 },
+  {
+    ...{ name: 'api', entry: 'gateway/api/main.js', args: [], metricsPort: 9104 },
+    serves: { key: 'api', port: 8080, scheme: 'http' },
+  },
+  {
+    ...{ name: 'stream', entry: 'gateway/stream/main.js', args: [], metricsPort: 9105 },
+    serves: { key: 'stream', port: 8082, scheme: 'ws' },
+  },
+  {
+    ...{ name: 'demo', entry: 'generator/demo/main.js', args: [], metricsPort: 9106 },
+    isDemo: true,
+  },
+];
+
+/** A process with its ports chosen. */
+export type PlacedProcess = {
+  spec: ProcessSpec;
+  metricsPort: number;
+  /** `http://…` or `ws://…` of what it serves. */
+  url?: string;
+  port?: number;
+};
+
+/** Absolute path of the compiled entry. */
+export function entryOf(spec: ProcessSpec): string {
+  return join(packageRoot, 'dist', spec.entry);
+}
+
+/** Those that are built, with or without the demo market. */
+export function builtProcesses(demo: boolean): { built: ProcessSpec[]; missing: ProcessSpec[] } {
+  const wanted = PROCESSES.filter((spec) => demo || spec.isDemo !== true);
+  return {
+    built: wanted.filter((spec) => existsSync(entryOf(spec))),
+    missing: wanted.filter((spec) => !existsSync(entryOf(spec))),
+  };
+}
+
+export type Addresses = Pick<
+  Engines,
+  'kafkaBrokers' | 'registryUrl' | 'clickhouseUrl' | 'postgresUrl'
+> & { namespace: string };
+
+/** Everything a process is told; each reads the part it needs. */
+export function environmentOf(
+  placed: PlacedProcess,
+  addresses: Addresses,
+  ingestUrl: string | undefined,
+): Record<string, string> {
+  const { spec, port } = placed;
+  const prefix = spec.serves?.key.toUpperCase();
+  return {
+    KAFKA_BROKERS: addresses.kafkaBrokers,
+    SCHEMA_REGISTRY_URL: addresses.registryUrl,
+    CLICKHOUSE_URL: addresses.clickhouseUrl,
+    DATABASE_URL: addresses.postgresUrl,
+    PILLOLE_NAMESPACE: addresses.namespace,
+    METRICS_HOST: '127.0.0.1',
+    METRICS_PORT: String(placed.metricsPort),
+    ...(prefix === undefined || port === undefined
+      ? {}
+      : { [`${prefix}_HOST`]: '127.0.0.1', [`${prefix}_PORT`]: String(port) }),
+    ...(ingestUrl === undefined ? {} : { INGEST_URL: ingestUrl }),
+  };
+}

@@ -1,0 +1,113 @@
+/** Keeps one child alive: what dies is started again, after a growing pause, and it is said. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Child, ChildExit } from './child.ts';
+
+export type SupervisorOptions = {
+  name: string;
+  start: () => Promise<Child>;
+  /** Resolves when the child serves; rejects when it cannot. Called after each start. */
+  ready: (child: Child) => Promise<void>;
+  say: (line: string) => void;
+  /** The pid changed, or the child is gone. */
+  onChange?: () => void;
+  backoff?: Partial<Backoff>;
+  /** Ends it as `stop` does. */
+  signal?: AbortSignal | undefined;
+};
+
+/** The pause doubles from `firstMs` to `maxMs`; a life of `resetAfterMs` starts it over. */
+export type Backoff = { firstMs: number; maxMs: number; resetAfterMs: number };
+
+export type Supervised = {
+  name: string;
+  /** Undefined between a death and the restart. */
+  pid(): number | undefined;
+  /** Settles with the readiness of the first start. */
+  ready: Promise<void>;
+  stop(): Promise<void>;
+  kill(): void;
+};
+
+const BACKOFF: Backoff = { firstMs: 500, maxMs: 10_000, resetAfterMs: 30_000 };
+
+/** Starts the child and watches it until `stop`. @throws Error when the first start fails. */
+export async function supervise(options: SupervisorOptions): Promise<Supervised> {
+  const backoff = { ...BACKOFF, ...options.backoff };
+  const stopping = new AbortController();
+  let child: Child | undefined = await options.start();
+  let startedAt = Date.now();
+  let failures = 0;
+  options.onChange?.();
+  const ready = options.ready(child);
+  ready.catch(() => {}); // whoever waits for it hears of it; a restart may cure it
+
+  async function watch(first: Child): Promise<void> {
+    let current: Child | undefined = first;
+    while (!stopping.signal.aborted) {
+      const exit = current === undefined ? undefined : await current.exited;
+      child = undefined;
+      if (stopping.signal.aborted) return;
+      options.onChange?.();
+      if (Date.now() - startedAt >= backoff.resetAfterMs) failures = 0;
+      const waitMs = Math.min(backoff.maxMs, backoff.firstMs * 2 ** Math.min(failures, 20));
+      failures += 1;
+      options.say(`${options.name} ${describe(exit)}, restart in ${waitMs / 1000} s`);
+      await sleep(waitMs, undefined, { signal: stopping.signal }).catch(() => {});
+      if (stopping.signal.aborted) return;
+      current = await restart();
+    }
+  }
+
+  async function restart(): Promise<Child | undefined> {
+    startedAt = Date.now();
+    try {
+      const next = await options.start();
+      child = next;
+      if (stopping.signal.aborted) {
+        await next.stop();
+        return undefined;
+      }
+      options.onChange?.();
+      void options.ready(next).then(
+        () => {
+          if (!stopping.signal.aborted) {
+            options.say(`${options.name} is back after ${seconds(Date.now() - startedAt)} s`);
+          }
+        },
+        () => {}, // it died again (the loop says so), or is slow: its own log says why
+      );
+      return next;
+    } catch (error) {
+      options.say(`${options.name} did not start: ${(error as Error).message}`);
+      return undefined;
+    }
+  }
+
+  const watching = watch(child);
+  const stop = async () => {
+    stopping.abort();
+    await child?.stop();
+    await watching;
+  };
+  options.signal?.addEventListener('abort', () => void stop(), { once: true });
+  if (options.signal?.aborted === true) void stop();
+  return {
+    name: options.name,
+    pid: () => child?.pid,
+    ready,
+    stop,
+    kill() {
+      stopping.abort();
+      child?.kill();
+    },
+  };
+}
+
+function describe(exit: ChildExit | undefined): string {
+  if (exit === undefined) return 'is not running';
+  return exit.signal === null ? `ended with exit code ${exit.code}` : `died by ${exit.signal}`;
+}
+
+function seconds(ms: number): string {
+  return (ms / 1000).toFixed(1);
+}

@@ -1,0 +1,36 @@
+/** What the launcher says when everything runs. */
+import type { Engines } from './engines.ts';
+import type { Place } from './place.ts';
+import type { StackFile } from './stack-file.ts';
+
+/** The block with all addresses. `late` are processes that are not ready yet. */
+export function welcome(
+  stack: StackFile,
+  kinds: Engines['kinds'],
+  place: Place,
+  late: readonly string[],
+  seconds: number,
+): string {
+  const rows: [string, string | undefined][] = [
+    ['send pills', stack.ingest && `POST ${stack.ingest}/api/pillole`],
+    ['read', stack.api && `${stack.api}/api/pills/latest`],
+    ['stream', stack.stream && `${stack.stream}/api/stream`],
+    ['Kafka', `${stack.kafka} (${kinds.kafka})`],
+    ['registry', `${stack.registry} (${kinds.registry})`],
+    ['ClickHouse', `${stack.clickhouse} (${kinds.clickhouse})`],
+    ['PostgreSQL', `${stack.postgres} (${kinds.postgres})`],
+    ['logs', place.logs],
+    ['for programs', place.stack],
+  ];
+  const lines = rows.flatMap(([label, value]) =>
+    value === undefined ? [] : [`  ${label.padEnd(13)} ${value}`],
+  );
+  const warning = late.length === 0 ? [] : [`  not ready yet: ${late.join(', ')}; see their logs`];
+  return [
+    '',
+    `pillole runs (${seconds.toFixed(1)} s). Ctrl-C stops it.`,
+    ...lines,
+    ...warning,
+    '',
+  ].join('\n');
+}
