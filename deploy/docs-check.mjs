@@ -1,8 +1,9 @@
 // Holds documents and code equal: invariants name tests that exist, the README's folder map names
 // folders that exist, no file names an address or a path of one machine.
+
+import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { execFileSync } from 'node:child_process';
 
 const root = path.resolve(import.meta.dirname, '..');
 const read = (file) => readFileSync(path.join(root, file), 'utf8');

@@ -15,7 +15,8 @@ for (const [place, { optionalDependencies = {} }] of Object.entries(packages)) {
   if (place === '') continue;
   for (const name of Object.keys(optionalDependencies)) {
     const found = packages[`${place}/node_modules/${name}`] ?? packages[`node_modules/${name}`];
-    if (found === undefined) faults.push(`${name}, optional for ${place}, is not in the lock file.`);
+    if (found === undefined)
+      faults.push(`${name}, optional for ${place}, is not in the lock file.`);
   }
 }
 const copy = mkdtempSync(path.join(os.tmpdir(), 'pillole-lock-'));

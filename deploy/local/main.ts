@@ -1,4 +1,5 @@
 /** `npm start`: the whole platform on this machine. */
+import { setMaxListeners } from 'node:events';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { killChildren } from './child.ts';
@@ -64,6 +65,8 @@ async function run({ demo, quiet, data }: Options): Promise<number> {
 /** The first signal stops in order, the second kills. */
 function stopOnSignals(say: (line: string) => void): AbortSignal {
   const stopping = new AbortController();
+  // Each engine and each process listens: more than the ten that Node takes for a leak.
+  setMaxListeners(50, stopping.signal);
   const onSignal = () => {
     if (stopping.signal.aborted) {
       say('killing');

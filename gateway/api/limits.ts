@@ -20,3 +20,5 @@ export const AT_LEAST_WAIT_MS = 1_000;
 export const WAITERS_MAX = 10_000;
 /** Latencies are told over the last one to two windows of this length. */
 export const LATENCY_WINDOW_MS = 60_000;
+/** How often the oldest pill of the log is looked up, for the status. */
+export const OLDEST_REFRESH_MS = 60_000;

@@ -1,6 +1,5 @@
 import { retryForever } from '../../lib/backoff.ts';
 import { createKafkaClient } from '../../lib/kafka/client.ts';
-import { fetchOldest } from '../../lib/kafka/oldest.ts';
 import { runProcess } from '../../lib/run.ts';
 import { requireTopicSettings } from '../../lib/settings.ts';
 import { createSchemaClient } from '../../schemas/registry.ts';
@@ -10,6 +9,7 @@ import { createHttpServer, isAmbiguous } from '../http/server.ts';
 import { readApiConfig } from './config.ts';
 import { createLatestRoute } from './latest-route.ts';
 import { HTTP_LIMITS } from './limits.ts';
+import { watchOldest } from './oldest.ts';
 import { API_VERSION, createStatusRoute } from './status-route.ts';
 import { openLatestView } from './view.ts';
 
@@ -36,15 +36,7 @@ await runProcess(
     );
     life.readyWhen(() => (view.isReady() ? undefined : 'reading the latest topic'));
 
-    let oldest: number | undefined;
-    retry('the oldest pill is not known yet', () =>
-      fetchOldest(client, topicName(namespace, 'pills')),
-    ).then(
-      (found) => {
-        oldest = found;
-      },
-      () => undefined, // stopping
-    );
+    const oldest = watchOldest(client, topicName(namespace, 'pills'), life);
 
     const app = createHttpServer(HTTP_LIMITS, log);
     app.addHook('onRequest', async (request, reply) => {
@@ -53,10 +45,7 @@ await runProcess(
       return isAmbiguous(rawHeaders, httpVersion) ? refuse(reply, 'http_malformed') : undefined;
     });
     app.get('/api/pills/latest', createLatestRoute(view, settings.epoch));
-    app.get(
-      '/api/status',
-      createStatusRoute(view, settings.epoch, () => oldest),
-    );
+    app.get('/api/status', createStatusRoute(view, settings.epoch, oldest));
     app.get('/health', () => ({ status: 'ok' }));
     app.get('/ready', (_request, reply) =>
       view.isReady() ? { status: 'ready' } : reply.code(503).send({ status: 'not_ready' }),

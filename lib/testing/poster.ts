@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Agent, request } from 'undici';
+import type { Pill } from '../../schemas/pill.ts';
+import { formatTimestamp } from '../../schemas/timestamp.ts';
+
+/** The JSON body of a pill, as a generator sends it. */
+export function pillJson(pill: Pill): string {
+  const { id, symbol, gross_spread_percent, market_state, confidence } = pill;
+  const timestamp = formatTimestamp(pill.timestamp);
+  return JSON.stringify({
+    ...{ id, timestamp, symbol, gross_spread_percent, market_state, confidence },
+  });
+}
+
+/** Posts pills as a careful generator does. */
+export interface Poster {
+  /** Posts until it is answered 200, with the same id, and gives the cursor. @throws on 4xx. */
+  post(pill: Pill): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** A generator that retries over restarts of ingest and outages of the log. */
+export function createPoster(ingest: string, retriesMs = 60_000): Poster {
+  const agent = new Agent({ connections: 16, headersTimeout: 5_000, bodyTimeout: 5_000 });
+  return {
+    async post(pill) {
+      const deadline = performance.now() + retriesMs;
+      for (;;) {
+        let outcome: string;
+        try {
+          const { statusCode, headers, body } = await request(`${ingest}/api/pillole`, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body: pillJson(pill),
+            dispatcher: agent,
+          });
+          const text = await body.text();
+          if (statusCode === 200) return String(headers['pill-cursor']);
+          outcome = `${statusCode} ${text}`;
+        } catch (error) {
+          outcome = String(error);
+        }
+        const isFinal = outcome.startsWith('4');
+        if (isFinal || performance.now() > deadline) throw new Error(`Not accepted: ${outcome}`);
+        await sleep(100);
+      }
+    },
+    close: () => agent.close(),
+  };
+}
