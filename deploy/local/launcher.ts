@@ -1,17 +1,16 @@
 /** Brings the whole stack up, in order, and down again in the reverse one. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { provision } from '../provision.ts';
 import { type Engines, startEngines } from './engines.ts';
 import { endOrphans } from './orphans.ts';
 import type { Place } from './place.ts';
 import { type Platform, startPlatform } from './platform.ts';
 import { openPortBook } from './ports.ts';
-import { type Addresses, builtProcesses } from './processes.ts';
+import { type Addresses, wantedProcesses } from './processes.ts';
 import { describeStack, removeStackFile, writeStackFile } from './stack-file.ts';
 import { welcome } from './welcome.ts';
 
-const PROVISION_TRIES = 4;
-const PROVISION_PAUSE_MS = 1_000;
+/** Enough for several instances of each process; every further one costs each of them a little. */
+const LOCAL_PARTITIONS = 4;
 
 export type LaunchOptions = {
   place: Place;
@@ -40,15 +39,15 @@ export async function launch(options: LaunchOptions): Promise<void> {
     engines = await startEngines({ place, ports, say, signal });
     const addresses: Addresses = { ...addressesOf(engines), namespace: options.namespace };
     say('creating topics, schemas and tables');
-    await provisionPatiently(addresses, signal);
-    const { built, missing } = builtProcesses(options.demo);
-    for (const { name, entry } of missing) say(`${name}: left out, dist/${entry} is not built`);
+    await provision({ ...addresses, settings: { partitions: LOCAL_PARTITIONS } });
+    signal.throwIfAborted();
+    const specs = wantedProcesses(options.demo);
     const writeStack = () => {
       if (platform === undefined || signal.aborted) return;
       writeStackFile(place.stack, describeStack(addresses, platform.entries()));
     };
     platform = await startPlatform({
-      ...{ specs: built, addresses, place, ports, say, signal },
+      ...{ specs, addresses, place, ports, say, signal },
       onChange: writeStack,
     });
     signal.throwIfAborted();
@@ -64,20 +63,6 @@ export async function launch(options: LaunchOptions): Promise<void> {
     await platform?.stop();
     await engines?.stop();
     ports.release();
-  }
-}
-
-/** A broker that has just started may not know its own new topics for a moment. */
-async function provisionPatiently(addresses: Addresses, signal: AbortSignal): Promise<void> {
-  for (let tries = 1; ; tries++) {
-    signal.throwIfAborted();
-    try {
-      await provision(addresses);
-      return;
-    } catch (error) {
-      if (tries === PROVISION_TRIES) throw error;
-      await sleep(PROVISION_PAUSE_MS);
-    }
   }
 }
 

@@ -55,13 +55,12 @@ export function entryOf(spec: ProcessSpec): string {
   return join(packageRoot, 'dist', spec.entry);
 }
 
-/** Those that are built, with or without the demo market. */
-export function builtProcesses(demo: boolean): { built: ProcessSpec[]; missing: ProcessSpec[] } {
+/** What is started, with or without the demo market. @throws Error when the build is not there. */
+export function wantedProcesses(demo: boolean): ProcessSpec[] {
   const wanted = PROCESSES.filter((spec) => demo || spec.isDemo !== true);
-  return {
-    built: wanted.filter((spec) => existsSync(entryOf(spec))),
-    missing: wanted.filter((spec) => !existsSync(entryOf(spec))),
-  };
+  const missing = wanted.find((spec) => !existsSync(entryOf(spec)));
+  if (missing === undefined) return wanted;
+  throw new Error(`dist/${missing.entry} is not built; run: npm run build`);
 }
 
 export type Addresses = Pick<

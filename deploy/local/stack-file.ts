@@ -1,35 +1,22 @@
 /** `.local/stack.json`: where everything is, for programs. */
 import { rmSync } from 'node:fs';
+import type { StackFile } from '../../lib/stack-file.ts';
 import type { Addresses, PlacedProcess } from './processes.ts';
 import { writeFileAtomically } from './write-file.ts';
-
-export type StackFile = {
-  ingest?: string;
-  api?: string;
-  stream?: string;
-  kafka: string;
-  registry: string;
-  clickhouse: string;
-  postgres: string;
-  /** A process that is down at this moment is not listed. */
-  processes: Record<string, { pid: number; metrics: string }>;
-};
 
 export type StackEntry = { placed: PlacedProcess; pid: number | undefined };
 
 /** The content of the file. */
 export function describeStack(addresses: Addresses, entries: readonly StackEntry[]): StackFile {
-  const served = entries.flatMap(({ placed }) => {
-    const key = placed.spec.serves?.key;
-    return key === undefined || placed.url === undefined ? [] : [[key, placed.url] as const];
-  });
   const processes = entries.flatMap(({ placed, pid }) =>
     pid === undefined
       ? []
       : [[placed.spec.name, { pid, metrics: metricsUrl(placed.metricsPort) }] as const],
   );
   return {
-    ...Object.fromEntries(served),
+    ingest: urlOf(entries, 'ingest'),
+    api: urlOf(entries, 'api'),
+    stream: urlOf(entries, 'stream'),
     kafka: addresses.kafkaBrokers,
     registry: addresses.registryUrl,
     clickhouse: addresses.clickhouseUrl,
@@ -46,6 +33,13 @@ export function writeStackFile(file: string, stack: StackFile): void {
 /** A stack that is down has no file. */
 export function removeStackFile(file: string): void {
   rmSync(file, { force: true });
+}
+
+/** @throws Error when nothing serves it: the list of processes is wrong. */
+function urlOf(entries: readonly StackEntry[], key: 'ingest' | 'api' | 'stream'): string {
+  const url = entries.find(({ placed }) => placed.spec.serves?.key === key)?.placed.url;
+  if (url === undefined) throw new Error(`No process serves ${key}.`);
+  return url;
 }
 
 function metricsUrl(port: number): string {

@@ -1,7 +1,8 @@
 /** What the launcher says when everything runs. */
+
+import type { StackFile } from '../../lib/stack-file.ts';
 import type { Engines } from './engines.ts';
 import type { Place } from './place.ts';
-import type { StackFile } from './stack-file.ts';
 
 /** The block with all addresses. `late` are processes that are not ready yet. */
 export function welcome(
@@ -11,10 +12,10 @@ export function welcome(
   late: readonly string[],
   seconds: number,
 ): string {
-  const rows: [string, string | undefined][] = [
-    ['send pills', stack.ingest && `POST ${stack.ingest}/api/pillole`],
-    ['read', stack.api && `${stack.api}/api/pills/latest`],
-    ['stream', stack.stream && `${stack.stream}/api/stream`],
+  const rows: [string, string][] = [
+    ['send pills', `POST ${stack.ingest}/api/pillole`],
+    ['read', `${stack.api}/api/pills/latest`],
+    ['stream', `${stack.stream}/api/stream`],
     ['Kafka', `${stack.kafka} (${kinds.kafka})`],
     ['registry', `${stack.registry} (${kinds.registry})`],
     ['ClickHouse', `${stack.clickhouse} (${kinds.clickhouse})`],
@@ -22,9 +23,7 @@ export function welcome(
     ['logs', place.logs],
     ['for programs', place.stack],
   ];
-  const lines = rows.flatMap(([label, value]) =>
-    value === undefined ? [] : [`  ${label.padEnd(13)} ${value}`],
-  );
+  const lines = rows.map(([label, value]) => `  ${label.padEnd(13)} ${value}`);
   const warning = late.length === 0 ? [] : [`  not ready yet: ${late.join(', ')}; see their logs`];
   return [
     '',

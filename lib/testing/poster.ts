@@ -1,16 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import type { Pill } from '../../schemas/pill.ts';
-import { formatTimestamp } from '../../schemas/timestamp.ts';
-
-/** The JSON body of a pill, as a generator sends it. */
-export function pillJson(pill: Pill): string {
-  const { id, symbol, gross_spread_percent, market_state, confidence } = pill;
-  const timestamp = formatTimestamp(pill.timestamp);
-  return JSON.stringify({
-    ...{ id, timestamp, symbol, gross_spread_percent, market_state, confidence },
-  });
-}
+import { pillJson } from '../pill-json.ts';
 
 /** Posts pills as a careful generator does. */
 export interface Poster {

@@ -4,26 +4,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { packageRoot } from '../root.ts';
+import { readStackFile, type StackFile } from '../stack-file.ts';
 import { GiveUp, waitFor } from './wait.ts';
-
-/** What `.local/stack.json` tells. */
-export interface StackAddresses {
-  readonly ingest: string;
-  readonly api: string;
-  readonly stream: string;
-  readonly kafka: string;
-  readonly registry: string;
-  readonly clickhouse: string;
-  readonly postgres: string;
-  readonly processes: Readonly<Record<string, { readonly pid: number; readonly metrics: string }>>;
-}
 
 /** A whole stack, started as `npm start` starts it, in a folder of its own. */
 export interface Stack {
   readonly folder: string;
   readonly launcher: ChildProcess;
   readonly exited: Promise<number | string>;
-  addresses(): StackAddresses;
+  addresses(): StackFile;
   /** Pid of a process or an engine (kafka, registry, clickhouse, postgres) that lives now. */
   pidOf(name: string): number;
   /** Pids of everything that the launcher has started. */
@@ -73,7 +62,7 @@ export async function launchStack(folder: string, args: readonly string[] = []):
     });
   });
   const file = path.join(folder, 'stack.json');
-  const addresses = () => JSON.parse(readFileSync(file, 'utf8')) as StackAddresses;
+  const addresses = () => readStackFile(file);
   const pids = () => {
     const run = path.join(folder, 'run');
     const files = readdirSync(run).filter((name) => name.endsWith('.json'));

@@ -1,0 +1,34 @@
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { LoadPlan, LoadReport } from './plan.ts';
+
+/** The load generator's process, warm and waiting for its run. */
+export interface Load {
+  run(plan: LoadPlan): Promise<LoadReport>;
+  stop(): void;
+}
+
+/** Starts the load generator and warms it up. @throws what its warm-up says. */
+export async function startLoad(plan: LoadPlan): Promise<Load> {
+  const own = fileURLToPath(import.meta.url);
+  const child = fork(own.replace(/load\.(ts|js)$/, 'loader.$1'), { execArgv: [] });
+  const ask = (message: object) =>
+    new Promise<unknown>((resolve, reject) => {
+      child.once('message', (answer: { error?: string }) => {
+        if (answer.error === undefined) resolve(answer);
+        else reject(new Error(answer.error));
+      });
+      child.once('exit', (code) => reject(new Error(`The load generator ended (${code}).`)));
+      child.send(message);
+    });
+  const stop = () => {
+    if (child.connected) child.disconnect();
+  };
+  try {
+    await ask({ warmUp: plan });
+  } catch (error) {
+    stop();
+    throw error;
+  }
+  return { run: (run) => ask({ run }) as Promise<LoadReport>, stop };
+}

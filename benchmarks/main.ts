@@ -1,0 +1,91 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { readStackFile, type StackFile } from '../lib/stack-file.ts';
+import { isClean, measureEndToEnd } from './end-to-end/end-to-end.ts';
+import { endToEndTable } from './end-to-end/table.ts';
+import { startOwnStack } from './own-stack.ts';
+import { resultsFolder, writeResult } from './results.ts';
+
+interface Flags {
+  rates: number[];
+  seconds: number;
+  clients: number;
+  symbols: number;
+  connections: number;
+  out: string;
+  stack?: string;
+  ownStack?: boolean;
+  ingest?: string;
+  stream?: string;
+  kafka?: string;
+  registry?: string;
+  namespace: string;
+}
+
+const say = (line: string) => process.stderr.write(`[bench] ${line}\n`);
+
+const program = new Command('bench').description('Benchmarks; see benchmarks/README.md.');
+
+program
+  .command('end-to-end')
+  .description('Open loop: POST→ok, POST→socket and produce→socket, timed from the planned send.')
+  .option('--rates <list>', 'pills a second, e.g. 100,1000', rates, [100, 1_000])
+  .option('--seconds <n>', 'length of each run', whole(1, 3_600), 20)
+  .option('--clients <n>', 'sockets, each on all symbols', whole(1, 1_000), 10)
+  .option('--symbols <n>', 'symbols BENCH.0, BENCH.1, …', whole(1, 10_000), 50)
+  .option('--connections <n>', 'keep-alive connections to ingest', whole(1, 1_000), 64)
+  .option('--out <dir>', 'folder of the JSON result', resultsFolder)
+  .option('--stack <file>', 'addresses of a running stack; default .local/stack.json')
+  .option('--own-stack', 'start a stack for this, with data of its own, and stop it')
+  .option('--ingest <url>', 'instead of the stack file')
+  .option('--stream <url>', 'instead of the stack file')
+  .option('--kafka <brokers>', 'instead of the stack file')
+  .option('--registry <url>', 'instead of the stack file')
+  .option('--namespace <name>', 'PILLOLE_NAMESPACE of the stack', '')
+  .action(async (flags: Flags) => {
+    const own = flags.ownStack === true ? await startOwnStack(say) : undefined;
+    try {
+      const result = await measureEndToEnd({
+        ...flags,
+        stack: own?.stack ?? addresses(flags),
+        credential: process.env.INGEST_CREDENTIAL,
+        apiKey: process.env.PILLOLE_API_KEY,
+        say,
+      });
+      process.stdout.write(`${endToEndTable(result)}\n`);
+      say(`written to ${writeResult(flags.out, result)}`);
+      if (!result.runs.every(isClean)) process.exitCode = 1;
+    } finally {
+      await own?.stop();
+    }
+  });
+
+function addresses(flags: Flags): Pick<StackFile, 'ingest' | 'stream' | 'kafka' | 'registry'> {
+  const { ingest, stream, kafka, registry } = flags;
+  const isWhole = ingest && stream && kafka && registry;
+  const stack = isWhole ? undefined : readStackFile(flags.stack);
+  return {
+    ingest: ingest ?? stack!.ingest,
+    stream: stream ?? stack!.stream,
+    kafka: kafka ?? stack!.kafka,
+    registry: registry ?? stack!.registry,
+  };
+}
+
+function whole(min: number, max: number) {
+  return (text: string): number => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`Give a whole number from ${min} to ${max}.`);
+  };
+}
+
+function rates(text: string): number[] {
+  return text.split(',').map(whole(1, 100_000));
+}
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  say(error instanceof Error ? error.message : String(error));
+  process.exitCode = 1;
+}

@@ -1,0 +1,57 @@
+import getPort from 'get-port';
+import { afterAll, expect, it } from 'vitest';
+import { readAll } from '../../lib/kafka/read-all.ts';
+import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
+import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
+import { waitFor } from '../../lib/testing/wait.ts';
+import { createDecoder } from '../../schemas/avro.ts';
+import { topicName } from '../../schemas/topics.ts';
+
+const running: TestProcess[] = [];
+afterAll(() => Promise.all(running.map((one) => one.stop())));
+
+async function start(entry: string, env: Record<string, string>): Promise<TestProcess> {
+  const started = await startProcess(entry, [], env);
+  running.push(started);
+  return started;
+}
+
+/** Distinct ids on the topic, numbered as the demo has made them. */
+async function numbers(namespace: Namespace): Promise<number[]> {
+  await namespace.schemas.register('pills');
+  const decoder = createDecoder('pill', namespace.schemas.writerSchemas);
+  const ids = new Set<number>();
+  for (const { value } of await readAll(namespace.client, topicName(namespace.name, 'pills'))) {
+    const decoded = decoder.decode(value);
+    if ('ok' in decoded && decoded.ok) ids.add(Number(decoded.value.id.split('-').at(-1)));
+  }
+  return [...ids].sort((a, b) => a - b);
+}
+
+it('the demo market lives through a kill -9 of ingest without losing a pill', async () => {
+  const namespace = await createNamespace();
+  const port = String(await getPort());
+  const ingestEnv = { ...namespace.env, INGEST_PORT: port };
+  const ingest = await start('gateway/ingest/main.js', ingestEnv);
+  await ingest.ready();
+  const demo = await start('generator/demo/main.js', {
+    ...namespace.env,
+    INGEST_URL: `http://127.0.0.1:${port}`,
+    DEMO_PILLS_PER_S: '100',
+  });
+  await demo.ready();
+  const before = await waitFor('pills', async () => {
+    const seen = await numbers(namespace);
+    return seen.length >= 50 ? seen.length : `${seen.length} pills`;
+  });
+  await ingest.kill();
+  await waitFor('the demo to tell it', () => demo.output().includes('sends again'));
+  const again = await start('gateway/ingest/main.js', ingestEnv);
+  await again.ready();
+  const seen = await waitFor('pills after the restart', async () => {
+    const now = await numbers(namespace);
+    return now.length >= before + 150 ? now : `${now.length} of ${before + 150}`;
+  });
+  expect(seen).toEqual(Array.from({ length: seen.length }, (_, number) => number));
+  expect(await demo.stop()).toBe(0);
+});
