@@ -1,5 +1,9 @@
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import WebSocket from 'ws';
@@ -7,6 +11,7 @@ import { type ClickHouse, openClickHouse } from '../../lib/clickhouse.ts';
 import { createKafkaClient } from '../../lib/kafka/client.ts';
 import { readAll } from '../../lib/kafka/read-all.ts';
 import { silentLog } from '../../lib/log.ts';
+import { packageRoot } from '../../lib/root.ts';
 import { makePill } from '../../lib/testing/pills.ts';
 import { createPoster, type Poster } from '../../lib/testing/poster.ts';
 import {
@@ -114,7 +119,53 @@ const uniqueSymbols = (count: number) => {
   return Array.from({ length: count }, (_, at) => `E2E.${run}.${at}`);
 };
 
+/** A file of quotes as replay reads them, 100 ms apart, years ago. @returns its path. */
+async function writeQuotes(count: number): Promise<string> {
+  const start = Date.UTC(2019, 0, 1, 23);
+  const rows = Array.from({ length: count }, (_, at) => {
+    const bid = 109 + ((at * 7919) % 1_000) / 1_000;
+    return `${new Date(start + at * 100).toISOString()},${bid.toFixed(3)},${(bid + 0.011).toFixed(3)}`;
+  });
+  const file = path.join(stack.folder, `usdjpy-${count}.csv`);
+  await writeFile(file, ['timestamp,bid,ask', ...rows, ''].join('\n'));
+  return file;
+}
+
 describe('the way of a pill', () => {
+  test('10,000 replayed quotes: all in ClickHouse, the last in latest, in sockets only where asked', async () => {
+    const count = 10_000;
+    const asked = openSocket({ symbols: ['USD/JPY'], backfill: true });
+    const other = openSocket({ symbols: ['USD/JPY'] });
+    await Promise.all([asked.live(), other.live()]);
+    const file = await writeQuotes(count);
+    const args = [
+      '--time',
+      'own',
+      '--pace',
+      'fast',
+      '--stack',
+      path.join(stack.folder, 'stack.json'),
+    ];
+    const replay = path.join(packageRoot, 'dist/generator/replay/main.js');
+    await promisify(execFile)(process.execPath, [replay, file, ...args]);
+
+    const lastId = `usdjpy-${count}-${count + 1}`; // the number of its line
+    await waitFor('latest', async () => (await latestOf('USD/JPY'))?.id === lastId);
+    await waitFor('ClickHouse', async () => (await rowsOf(['USD/JPY'])).size === count);
+    await waitFor('the socket', () => asked.connections[0]!.length >= count);
+    const ids = Array.from({ length: count }, (_, at) => `usdjpy-${count}-${at + 2}`);
+    expect(asked.connections.map((pills) => pills.map(({ id }) => id))).toEqual([ids]);
+    expect(asked.connections[0]!.every(({ backfill, prev }) => backfill && prev === null)).toBe(
+      true,
+    );
+    // A live pill after them shows that the other socket was passed over, not late.
+    const live = await poster.post(makePill({ symbol: 'USD/JPY' }));
+    await waitFor('the live pill', () => other.connections[0]!.length > 0);
+    expect(other.connections.map((pills) => pills.map(({ cursor }) => cursor))).toEqual([[live]]);
+    asked.close();
+    other.close();
+  });
+
   test('a posted pill is in latest, in ClickHouse and in a socket', async () => {
     const [symbol] = uniqueSymbols(1);
     const socket = openSocket({ symbols: [symbol] });
