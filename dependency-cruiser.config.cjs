@@ -63,8 +63,8 @@ module.exports = {
     {
       name: 'testing-is-for-tests',
       severity: 'error',
-      from: { pathNot: '^lib/testing/|\\.test\\.ts$|^deploy/local/test-engines\\.ts$' },
-      to: { path: '^lib/testing/' },
+      from: { pathNot: '/testing/|\\.test\\.ts$|^deploy/local/test-engines\\.ts$' },
+      to: { path: '/testing/' },
     },
     only('kafka-client', 'The Kafka client stays in one module.', 'kafkajs', [
       '^lib/kafka/',

@@ -36,6 +36,8 @@ export const FAULT_CODES = {
   timestamp_too_precise: 'The timestamp is finer than a microsecond.',
   timestamp_in_future: 'The timestamp is more than 5 minutes ahead of the clock.',
   timestamp_out_of_range: 'The timestamp is before 1970.',
+  id_conflict: 'A pill with this symbol and id, but with other content, was stored before.',
+  symbol_limit: 'The system holds as many distinct symbols as it may.',
 } as const;
 
 export type FaultCode = keyof typeof FAULT_CODES;

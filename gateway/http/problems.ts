@@ -107,6 +107,20 @@ export const PROBLEMS = {
     remedy: 'Leave the Expect header away.',
     retry: 'never',
   },
+  upgrade_required: {
+    status: 426,
+    title: 'This address speaks WebSocket',
+    meaning: 'The path is the stream, asked for without a WebSocket handshake.',
+    remedy: 'Open it with a WebSocket client.',
+    retry: 'never',
+  },
+  connection_flood: {
+    status: 429,
+    title: 'Too many connections are being opened',
+    meaning: 'More handshakes came in this second than the process takes.',
+    remedy: 'Open it again after `Retry-After`, with jitter.',
+    retry: 'after',
+  },
   headers_too_large: {
     status: 431,
     title: 'The headers are too large',

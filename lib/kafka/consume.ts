@@ -32,7 +32,6 @@ export interface RecordBatch {
   readonly records: readonly LogRecord[];
   /** Offset after the batch, holes and control records included. */
   readonly nextOffset: number;
-  heartbeat(): Promise<void>;
 }
 
 export interface ConsumeOptions {
@@ -68,6 +67,7 @@ const PARTITION_BYTES_MAX = 1024 * 1024;
 /** A consumer may stop without an error (kafkajs #659): no progress in this time ends the process. */
 const STALL_MAX_MS = 15_000;
 const WATCH_INTERVAL_MS = 3_000;
+const HANDLER_CHECK_MS = 50;
 /** Fetches a second without data above which the broker is gone (kafkajs PR 1402 spins). */
 const EMPTY_FETCHES_PER_S_MAX = 200;
 
@@ -120,12 +120,18 @@ export function consume(options: ConsumeOptions): Run {
         eachBatch: async ({ batch, heartbeat, isRunning, isStale }) => {
           if (closed || !isRunning() || isStale()) return;
           busy.handlers += 1;
+          // Long work (ClickHouse away, the registry silent) must not cost the session. A refused
+          // beat means a rebalance, which the library finds by itself after this batch.
+          const beat = setInterval(() => {
+            heartbeat().catch(() => undefined);
+          }, HEARTBEAT_INTERVAL_MS);
           try {
-            await handle(options, batch, heartbeat);
+            await handle(options, batch);
           } catch (error) {
             if (!isLibraryError(error)) options.onFatal(error as Error);
             throw error;
           } finally {
+            clearInterval(beat);
             busy.handlers -= 1;
           }
         },
@@ -137,7 +143,9 @@ export function consume(options: ConsumeOptions): Run {
 
   let starting: Promise<void> = Promise.resolve();
   const begin = () => {
-    starting = start();
+    // The old consumer's last batch may still be at work: two readers must never overlap.
+    if (busy.handlers > 0) retry = setTimeout(begin, HANDLER_CHECK_MS);
+    else starting = start();
   };
   const watch = watchProgress(options, () => busy.handlers > 0);
   begin();
@@ -159,11 +167,7 @@ export function consume(options: ConsumeOptions): Run {
   };
 }
 
-async function handle(
-  options: ConsumeOptions,
-  batch: Batch,
-  heartbeat: () => Promise<void>,
-): Promise<void> {
+async function handle(options: ConsumeOptions, batch: Batch): Promise<void> {
   const wanted = options.nextOffset(batch.partition);
   if (wanted === undefined) return;
   // An offset outside the log makes the library jump without an error (measured).
@@ -182,7 +186,6 @@ async function handle(
     partition: batch.partition,
     records,
     nextOffset: Math.max(wanted, Number(batch.lastOffset()) + 1),
-    heartbeat,
   });
 }
 

@@ -6,8 +6,6 @@ import { fetchCommitted, fetchOffsetBounds, type OffsetBounds } from './topics.t
 export interface Ownership {
   /** Aborted when the partition went to another member, or may have. */
   readonly signal: AbortSignal;
-  /** Keeps the session alive during long work. */
-  heartbeat(): Promise<void>;
 }
 
 /** What the log says of a partition when it is assigned. */
@@ -75,7 +73,7 @@ export function joinGroup(options: GroupOptions): GroupMember {
       fresh.map(async (partition) => {
         const owned = partitions.get(partition);
         if (owned === undefined || owned.abort.signal.aborted) return;
-        const ownership = { signal: owned.abort.signal, heartbeat: async () => undefined };
+        const ownership = { signal: owned.abort.signal };
         const place = {
           committed: committed.get(partition),
           bounds: bounds.get(partition) ?? { low: 0, high: 0 },
@@ -118,17 +116,10 @@ export function joinGroup(options: GroupOptions): GroupMember {
         if (!gone) options.onFatal(error);
       });
     },
-    async onBatch({ partition, records, nextOffset, heartbeat }) {
+    async onBatch({ partition, records, nextOffset }) {
       const owned = partitions.get(partition);
       if (owned === undefined) return;
-      const beat = setInterval(() => {
-        heartbeat().catch(() => undefined); // the library joins again after this batch
-      }, 1_000);
-      try {
-        await options.onRecords(partition, records, { signal: owned.abort.signal, heartbeat });
-      } finally {
-        clearInterval(beat);
-      }
+      await options.onRecords(partition, records, { signal: owned.abort.signal });
       if (!owned.abort.signal.aborted) owned.next = nextOffset;
     },
   });

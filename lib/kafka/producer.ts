@@ -64,6 +64,7 @@ const HANG_MAX_MS = 4_000;
 /** Pause after a failed batch; each kafkajs failure asks for metadata (kafkajs #1324). */
 const FAILURE_PAUSE_MS = 100;
 const DEADLINE_TICK_MS = 50;
+const WARN_EVERY_MS = 5_000;
 
 interface Pending {
   readonly records: readonly OutRecord[];
@@ -111,6 +112,17 @@ export async function openProducer(
     pending.reject(error);
   };
 
+  // An outage fails ten batches a second; one line in five seconds tells as much.
+  let failures = 0;
+  let warnedAt = Number.NEGATIVE_INFINITY;
+  const warn = (error: Error, records: number) => {
+    failures += 1;
+    if (performance.now() - warnedAt < WARN_EVERY_MS) return;
+    warnedAt = performance.now();
+    client.log.warn({ err: error, records, failures }, 'a batch was not acknowledged');
+    failures = 0;
+  };
+
   const expire = () => {
     const now = performance.now();
     const late = (pending: Pending) => pending.deadline <= now;
@@ -144,7 +156,7 @@ export async function openProducer(
     } catch (error) {
       healthy = false;
       batchSeconds.observe({ outcome: 'failed' }, (performance.now() - started) / 1000);
-      client.log.warn({ err: error, records: batch.length }, 'a batch was not acknowledged');
+      warn(error as Error, batch.length);
       const told = new ProduceError('unavailable', 'The log did not acknowledge.', {
         cause: error,
       });

@@ -1,0 +1,330 @@
+import { randomBytes } from 'node:crypto';
+import { formatPosition } from '../../schemas/position.ts';
+import { formatTimestamp, type Micros } from '../../schemas/timestamp.ts';
+import type { Refusal } from './admission.ts';
+import type { Board } from './board.ts';
+import { CLOSE_CODES, type CloseName } from './close-codes.ts';
+import { ERROR_CODES, type ErrorName, type FatalName } from './error-codes.ts';
+import {
+  errorFrame,
+  heartbeatFrame,
+  type LogStatus,
+  liveFrame,
+  pongFrame,
+  type StreamLimits,
+  statusFrame,
+  subscribedFrame,
+  unsubscribedFrame,
+  welcomeFrame,
+} from './frames.ts';
+import { generatorState } from './generator.ts';
+import { createSeat, type Hub, type Seat } from './hub.ts';
+import type { LIMITS } from './limits.ts';
+import { Outbox, type Wire } from './outbox.ts';
+import {
+  type ClientFrame,
+  faultOfSymbol,
+  type ParsedFrame,
+  parseFrame,
+  type SubscribeFrame,
+} from './protocol.ts';
+import { type Bucket, take } from './rate.ts';
+import { planReplay } from './replay.ts';
+import { createSnapshot } from './snapshot.ts';
+import { chooseRows } from './snapshot-rows.ts';
+import { EVERY_SYMBOL, type Subscription } from './subscription.ts';
+
+/** A WebSocket, as much of it as a connection needs. */
+export interface Socket extends Wire {
+  readonly address: string;
+  /** Sends a close frame and ends the socket. */
+  end(code: number, reason: string): void;
+}
+
+/** What all connections of a process share. */
+export interface House {
+  readonly hub: Hub;
+  readonly board: Board;
+  readonly limits: { readonly [L in keyof typeof LIMITS]: number };
+  readonly told: StreamLimits;
+  readonly nowMicros: () => Micros;
+  readonly nowMs: () => number;
+  readonly later: (action: () => void) => void;
+  /** The log's state while it is away. */
+  readonly logDown: () => LogStatus | undefined;
+  /** Asked once, when a connection is open. */
+  readonly refusalOf: (connection: Connection) => Refusal | undefined;
+  readonly onClosed: (connection: Connection, reason: CloseName | 'peer') => void;
+}
+
+/** One client: reads its frames, answers them, and keeps its place in the hub. */
+export class Connection {
+  readonly session = `s_${randomBytes(6).toString('hex')}`;
+  readonly openedAt: Micros;
+  readonly outbox: Outbox;
+  readonly address: string;
+  /** Of the browser page; empty for programs. */
+  readonly origin: string;
+  readonly #socket: Socket;
+  readonly #house: House;
+  readonly #seat: Seat;
+  readonly #frames: Bucket;
+  readonly #faults: Bucket;
+  #dead = false;
+
+  constructor(socket: Socket, origin: string, house: House) {
+    const { limits, nowMs, nowMicros } = house;
+    this.#socket = socket;
+    this.#house = house;
+    this.address = socket.address;
+    this.origin = origin;
+    this.openedAt = nowMicros();
+    this.outbox = new Outbox({
+      wire: socket,
+      limits,
+      nowMs,
+      sentAt: () => formatTimestamp(nowMicros()),
+      later: house.later,
+    });
+    this.#seat = createSeat(this.outbox, () => this.#checkBounds());
+    this.#frames = { tokens: limits.framesInBurst, atMs: nowMs() };
+    this.#faults = { tokens: limits.faultsMax, atMs: nowMs() };
+  }
+
+  /** Greets, or says why the client must go. */
+  opened(): void {
+    const refusal = this.#house.refusalOf(this);
+    if (refusal === undefined) this.#greet();
+    else this.fail(refusal.code, refusal.message, refusal.more);
+  }
+
+  #greet(): void {
+    const { board, nowMicros, limits, told, logDown } = this.#house;
+    const now = nowMicros();
+    this.tell(
+      welcomeFrame({
+        session: this.session,
+        epoch: board.epoch,
+        now,
+        heartbeatMs: limits.heartbeatMs,
+        limits: told,
+      }),
+    );
+    const down = logDown();
+    if (down !== undefined) this.tell(statusFrame(now, down));
+  }
+
+  /** Sends a frame after all that waits. */
+  tell(frame: Buffer): void {
+    this.outbox.push(frame);
+    this.#checkBounds();
+  }
+
+  /** Takes a frame of the client. The bytes may be reused after the call. */
+  receive(bytes: Buffer, isBinary: boolean): void {
+    if (this.#dead || !this.#isPaced()) return;
+    const parsed: ParsedFrame = isBinary
+      ? { ok: false, fault: { id: undefined, code: 'text_only', message: 'Send text frames.' } }
+      : parseFrame(bytes);
+    if (parsed.ok) this.#answer(parsed.frame);
+    else this.#answerFault(parsed.fault);
+  }
+
+  #answer(frame: ClientFrame): void {
+    if (frame.op === 'subscribe') this.#subscribe(frame);
+    else if (frame.op === 'unsubscribe') this.#unsubscribe(frame.id, frame.symbols);
+    else if (frame.op === 'ping') {
+      this.tell(pongFrame(frame.id, frame.t, this.#house.nowMicros()));
+    } else {
+      const message = 'No credential is asked for here; subscribe straight away.';
+      this.tell(errorFrame('auth_not_needed', message, { id: frame.id }));
+    }
+  }
+
+  /** A ping of the WebSocket layer; uWS has answered it. It counts as a frame. */
+  pinged(): void {
+    if (!this.#dead) this.#isPaced();
+  }
+
+  /** The socket has room again. */
+  drained(): void {
+    if (this.#dead) return;
+    this.outbox.drained();
+    this.#checkBounds();
+  }
+
+  /**
+   * Sends a heartbeat, unless the one before still waits. All published pills must be in the
+   * outboxes (`hub.flush`), so that the position it tells is true.
+   */
+  beat(): void {
+    if (this.#dead) return;
+    const { board, nowMicros, nowMs, limits } = this.#house;
+    this.outbox.drained(); // should a drain event have been missed
+    const queueMs = this.outbox.queueMs(nowMs());
+    if (queueMs >= limits.heartbeatMs) return;
+    const now = nowMicros();
+    this.tell(
+      heartbeatFrame({
+        now,
+        position: this.#position(false),
+        sent: this.outbox.pillsSent,
+        filtered: this.#seat.filtered,
+        skipped: this.outbox.pillsSkipped,
+        queueBytes: this.queueBytes,
+        queueMs,
+        generator: generatorState(board.lastReceivedAt(), now, limits.generatorSilentMs),
+      }),
+    );
+  }
+
+  /** Bytes that wait, in our queue and inside uWS. */
+  get queueBytes(): number {
+    return this.#dead ? 0 : this.outbox.queueBytes + this.#socket.buffered();
+  }
+
+  /** Ends the connection with an error that says why. */
+  fail(code: FatalName, message: string, more: Readonly<Record<string, unknown>> = {}): void {
+    if (this.#dead) return;
+    this.outbox.finish(errorFrame(code, message, more));
+    this.close(ERROR_CODES[code].close);
+  }
+
+  close(reason: CloseName): void {
+    if (this.#dead) return;
+    this.#bury(reason);
+    this.#socket.end(CLOSE_CODES[reason].code, reason);
+  }
+
+  /** The socket is gone, whoever ended it. */
+  closed(): void {
+    if (!this.#dead) this.#bury('peer');
+  }
+
+  #bury(reason: CloseName | 'peer'): void {
+    this.#dead = true;
+    this.#house.hub.leave(this.#seat);
+    this.outbox.close();
+    this.#house.onClosed(this, reason);
+  }
+
+  #isPaced(): boolean {
+    const { limits, nowMs } = this.#house;
+    const perMs = limits.framesInPerSecond / 1000;
+    if (take(this.#frames, perMs, limits.framesInBurst, nowMs())) return true;
+    const message = `More than ${limits.framesInPerSecond} frames a second, burst ${limits.framesInBurst}.`;
+    this.fail('too_fast', message, this.#resumable());
+    return false;
+  }
+
+  #answerFault(fault: { id: string | undefined; code: ErrorName; message: string }): void {
+    const { limits, nowMs } = this.#house;
+    this.tell(errorFrame(fault.code, fault.message, { id: fault.id }));
+    if (take(this.#faults, 1 / limits.faultForgivenMs, limits.faultsMax, nowMs())) return;
+    const message = `More than ${limits.faultsMax} faulty frames.`;
+    this.fail('protocol_error', message, this.#resumable());
+  }
+
+  /**
+   * `subscribed`, then the replay or a snapshot, `live`, and from then on new pills. It happens in
+   * one turn: what was published before is in the snapshot, what comes after it is not.
+   */
+  #subscribe(frame: SubscribeFrame): void {
+    const { hub, board, limits } = this.#house;
+    hub.flush();
+    if (this.#dead) return;
+    this.outbox.settle();
+    const { accepted, rejected } = this.#admit(frame.symbols);
+    const replay = planReplay(frame.resume, board);
+    const position = board.position();
+    const { id, mode, backfill, filter } = frame;
+    const seen = (symbol: string) => symbol === EVERY_SYMBOL || board.get(symbol) !== undefined;
+    const replaying = replay.recovered === true ? replay.count : 0;
+    this.outbox.push(
+      subscribedFrame({
+        id,
+        accepted,
+        rejected,
+        never_seen: accepted.filter((symbol) => !seen(symbol)),
+        mode,
+        recovered: replay.recovered,
+        reason: replay.recovered === false ? replay.reason : null,
+        replaying,
+        position,
+      }),
+    );
+    const subscription: Subscription = { mode, backfill, filter };
+    for (const symbol of accepted) hub.subscribe(this.#seat, symbol, subscription);
+    if (replay.recovered === true) {
+      if (replay.frames !== undefined) this.outbox.pushSource(replay.frames);
+    } else if (frame.snapshot || replay.recovered === false) {
+      const rows = chooseRows(board, accepted, this.#seat.named, subscription);
+      this.outbox.pushSource(
+        createSnapshot({
+          id,
+          rows,
+          backfill,
+          position,
+          frameBytesMax: limits.frameOutBytesMax,
+          heldRowBytes: limits.heldRowBytes,
+        }),
+      );
+    }
+    this.tell(liveFrame(id, replaying, position));
+  }
+
+  #admit(symbols: readonly string[]) {
+    const accepted: string[] = [];
+    const rejected: { symbol: string; code: ErrorName }[] = [];
+    let count = this.#seat.named.size;
+    for (const symbol of symbols) {
+      const fault = faultOfSymbol(symbol);
+      const isNew = symbol !== EVERY_SYMBOL && !this.#seat.named.has(symbol);
+      if (fault !== undefined) rejected.push({ symbol: symbol.toWellFormed(), code: fault });
+      else if (isNew && count >= this.#house.limits.symbolsPerConnectionMax) {
+        rejected.push({ symbol, code: 'symbol_limit' });
+      } else {
+        if (isNew) count += 1;
+        accepted.push(symbol);
+      }
+    }
+    return { accepted, rejected };
+  }
+
+  #unsubscribe(id: string | undefined, symbols: readonly string[]): void {
+    const { hub } = this.#house;
+    hub.flush();
+    if (this.#dead) return;
+    this.outbox.settle();
+    const ended = symbols.filter((symbol) => hub.unsubscribe(this.#seat, symbol));
+    const remaining = this.#seat.named.size + (this.#seat.star === undefined ? 0 : 1);
+    this.tell(unsubscribedFrame(id, ended, remaining));
+  }
+
+  /** Ends the connection when its queue is over the bound, or its socket dropped a frame. */
+  #checkBounds(): void {
+    if (this.#dead) return;
+    if (this.outbox.broken) this.close('slow_consumer');
+    if (this.#dead || !this.outbox.overflowed) return;
+    const mib = this.#house.limits.queueBytesMax / 1_048_576;
+    this.#house.hub.flush(); // so that the position told misses nothing that was published
+    this.fail('slow_consumer', `${mib} MiB waited unread.`, {
+      retry_after_ms: 500,
+      ...this.#resumable(),
+    });
+  }
+
+  /** The position to go on from; null while a snapshot was on its way: then begin anew. */
+  #resumable(): { position: string | null } {
+    this.#house.hub.flush();
+    return { position: this.outbox.holdsSource ? null : this.#position(true) };
+  }
+
+  #position(queuedIsLost: boolean): string {
+    const { board } = this.#house;
+    if (!queuedIsLost && !this.outbox.holdsPills) return board.position();
+    const offsets = new Map(board.offsets);
+    this.outbox.lower(offsets, queuedIsLost);
+    return formatPosition(board.epoch, offsets);
+  }
+}

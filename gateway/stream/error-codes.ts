@@ -1,0 +1,35 @@
+import type { CloseName } from './close-codes.ts';
+
+export interface ErrorCode {
+  readonly meaning: string;
+  /** The connection ends with this close code; absent when it goes on. */
+  readonly close?: CloseName;
+}
+
+/** Every code of an `error` frame, and of a rejected symbol. Contract: never renamed. */
+export const ERROR_CODES = {
+  json_malformed: { meaning: 'The frame is not one JSON object in strict form.' },
+  text_only: { meaning: 'Binary frames are not read.' },
+  unknown_op: { meaning: 'The op is not known.' },
+  unknown_field: { meaning: 'The op has no such field.' },
+  missing_field: { meaning: 'The op needs this field.' },
+  wrong_type: { meaning: 'A field has another type than the op wants.' },
+  out_of_range: { meaning: 'A value is outside its range.' },
+  position_malformed: { meaning: 'The position to resume from has not the form of one.' },
+  auth_not_needed: { meaning: 'This server asks for no credential; go on without.' },
+  symbol_malformed: { meaning: 'The symbol has a form that no symbol has.' },
+  symbol_limit: { meaning: 'The connection names too many symbols.' },
+  too_fast: { meaning: 'More frames a second than allowed.', close: 'too_fast' },
+  protocol_error: { meaning: 'Too many faulty frames.', close: 'protocol_error' },
+  slow_consumer: { meaning: 'More waited unread than the queue holds.', close: 'slow_consumer' },
+  origin_refused: { meaning: 'Pages of this origin may not connect.', close: 'origin_refused' },
+  connection_limit: { meaning: 'Too many connections are open.', close: 'connection_limit' },
+  not_ready: { meaning: 'The log is not read to its end yet.', close: 'log_unavailable' },
+  internal: { meaning: 'A fault of ours ended the connection.', close: 'internal' },
+} as const satisfies Readonly<Record<string, ErrorCode>>;
+
+export type ErrorName = keyof typeof ERROR_CODES;
+/** Codes of errors that end the connection. */
+export type FatalName = {
+  [N in ErrorName]: (typeof ERROR_CODES)[N] extends { close: CloseName } ? N : never;
+}[ErrorName];

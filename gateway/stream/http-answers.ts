@@ -1,0 +1,18 @@
+import { type ProblemAnswer, problemAnswer } from '../http/problems.ts';
+
+export const notFound = (): ProblemAnswer => problemAnswer('not_found');
+
+/** The stream's path, asked for without a WebSocket handshake (RFC 9110 section 15.5.22). */
+export const upgradeRequired = (): ProblemAnswer =>
+  problemAnswer('upgrade_required', {}, { upgrade: 'websocket' });
+
+/** More handshakes a second than the process takes. */
+export const tooManyOpens = (): ProblemAnswer =>
+  problemAnswer('connection_flood', { retry_after_s: 1 });
+
+/** /health and /ready. */
+export function stateAnswer(notReady: string | undefined): ProblemAnswer {
+  const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
+  if (notReady === undefined) return { status: 200, headers, body: '{"status":"ready"}' };
+  return { status: 503, headers, body: JSON.stringify({ status: 'not_ready', reason: notReady }) };
+}

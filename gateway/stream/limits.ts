@@ -1,0 +1,40 @@
+/** Every bound of the stream process, with its unit. DESIGN section 12. */
+export const LIMITS = {
+  /** Sockets that one process holds. */
+  connectionsMax: 10_000,
+  connectionsPerAddressMax: 2_000,
+  /** Handshakes a second; above it HTTP 429. */
+  opensPerSecondMax: 1_000,
+  /** Symbols named by one connection; `*` counts apart. */
+  symbolsPerConnectionMax: 1_000,
+  frameInBytesMax: 4_096,
+  framesInPerSecond: 5,
+  framesInBurst: 20,
+  /** Faulty frames before the connection is closed; one is forgiven every 10 s. */
+  faultsMax: 20,
+  faultForgivenMs: 10_000,
+  frameIdLengthMax: 64,
+  filterStatesMax: 32,
+  /** Frames that wait in our own queue of one connection. */
+  queueBytesMax: 1_048_576,
+  /** What a symbol that `latest` mode holds back is counted as: its bytes are shared by all. */
+  heldSymbolBytes: 64,
+  /** What a snapshot row that waits is counted as: a reference, the row is shared. */
+  heldRowBytes: 8,
+  /** Frames are cut at this size; one of them is all that waits inside uWS. */
+  frameOutBytesMax: 65_536,
+  /** uWS's own bound; never reached, since we stop at the first frame it buffers. */
+  uwsBufferBytesMax: 1_048_576,
+  /** Snapshot frames sent in one turn of the event loop, so that a large one delays nobody. */
+  snapshotFramesPerTurn: 2,
+  heartbeatMs: 5_000,
+  /** uWS pings before, and ends a socket that stays silent: 1006 after 24 to 28 s. */
+  silentPeerS: 24,
+  /** A generator that sent nothing for this long is called silent. */
+  generatorSilentMs: 5_000,
+  /** A connection to the log that is gone this long is told; a rebalance is shorter. */
+  logDownAfterMs: 2_000,
+  /** From SIGTERM to the last socket's close; below the 8 s that lib/run.ts gives. */
+  drainMs: 3_500,
+  reconnectJitterMs: 3_000,
+} as const;

@@ -1,0 +1,220 @@
+import * as uWS from 'uWebSockets.js';
+import { STATUS_CODES } from 'node:http';
+import type { Log } from '../../lib/log.ts';
+import type { ProblemAnswer } from '../http/problems.ts';
+import { CLOSE_CODES } from './close-codes.ts';
+import type { Socket } from './connection.ts';
+import { notFound, stateAnswer, tooManyOpens, upgradeRequired } from './http-answers.ts';
+
+/** What the server does with the events of one socket. */
+export interface SocketEvents {
+  /** Once, before all others. */
+  opened(): void;
+  /** The bytes are uWS's own and gone after the call. */
+  receive(bytes: Buffer, isBinary: boolean): void;
+  pinged(): void;
+  drained(): void;
+  closed(): void;
+}
+
+export interface ServerOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly path: string;
+  readonly limits: {
+    readonly frameInBytesMax: number;
+    readonly uwsBufferBytesMax: number;
+    readonly silentPeerS: number;
+  };
+  readonly log: Log;
+  /** @returns false when the handshake must be answered with 429. */
+  mayOpen(): boolean;
+  /** A socket is open; what it sends comes after `opened`. */
+  open(socket: Socket, origin: string): SocketEvents;
+  /** Why /ready says no. */
+  notReady(): string | undefined;
+}
+
+export interface StreamServer {
+  readonly port: number;
+  /** Takes no new connections; those that are open go on. */
+  stopListening(): void;
+  /** Ends all there is, at once. */
+  close(): void;
+}
+
+/** The subprotocol of JSON text frames, for clients that ask for one by name. */
+const JSON_SUBPROTOCOL = 'pills.v1.json';
+
+interface Peer {
+  readonly origin: string;
+  socket: UwsSocket | undefined;
+  events: SocketEvents | undefined;
+}
+
+type Ws = uWS.WebSocket<Peer>;
+
+/** A uWS socket that is never touched after its close: uWS throws then. */
+class UwsSocket implements Socket {
+  readonly address: string;
+  readonly #ws: Ws;
+  isClosed = false;
+
+  constructor(ws: Ws) {
+    this.#ws = ws;
+    this.address = Buffer.from(ws.getRemoteAddressAsText()).toString('latin1');
+  }
+
+  send(bytes: Uint8Array): number {
+    return this.isClosed ? 2 : this.#ws.send(bytes, false, false);
+  }
+
+  buffered(): number {
+    return this.isClosed ? 0 : this.#ws.getBufferedAmount();
+  }
+
+  end(code: number, reason: string): void {
+    if (this.isClosed) return;
+    this.isClosed = true; // before end(): it calls the close handler from inside
+    this.#ws.end(code, reason);
+  }
+}
+
+/**
+ * Starts the server: WebSockets at `path`, /health and /ready, and problem documents elsewhere.
+ * An exception in a handler ends one connection, never the process.
+ * @throws when the address is taken.
+ */
+export async function startServer(options: ServerOptions): Promise<StreamServer> {
+  const { limits, path, log } = options;
+  const app = uWS.App();
+
+  const guarded =
+    <T, A extends unknown[]>(handle: (on: T, ...args: A) => void, undo: (on: T) => void) =>
+    (on: T, ...args: A) => {
+      try {
+        handle(on, ...args);
+      } catch (error) {
+        log.error({ err: error }, 'a socket handler failed');
+        try {
+          undo(on);
+        } catch {
+          // The socket is gone already.
+        }
+      }
+    };
+  const onSocket = <A extends unknown[]>(handle: (ws: Ws, ...args: A) => void) =>
+    guarded(handle, (ws) => {
+      const { code } = CLOSE_CODES.internal;
+      const { socket } = ws.getUserData();
+      if (socket === undefined) ws.end(code, 'internal');
+      else socket.end(code, 'internal');
+    });
+  const onHttp = <A extends unknown[]>(handle: (res: uWS.HttpResponse, ...args: A) => void) =>
+    guarded(
+      (res: uWS.HttpResponse, ...args: A) => {
+        res.onAborted(() => undefined); // answered in this turn, but uWS ends the process without
+        handle(res, ...args);
+      },
+      (res) => void res.close(),
+    );
+
+  app.ws<Peer>(path, {
+    compression: 0, // none: DISABLED is missing in the types, and is 0
+    maxPayloadLength: limits.frameInBytesMax,
+    maxBackpressure: limits.uwsBufferBytesMax,
+    closeOnBackpressureLimit: false,
+    idleTimeout: limits.silentPeerS,
+    sendPingsAutomatically: true,
+    upgrade: onHttp((res, req: uWS.HttpRequest, context: uWS.us_socket_context_t) => {
+      if (!options.mayOpen()) return answer(res, tooManyOpens());
+      const offered = req.getHeader('sec-websocket-protocol').split(/\s*,\s*/);
+      const peer: Peer = { origin: req.getHeader('origin'), socket: undefined, events: undefined };
+      res.upgrade(
+        peer,
+        req.getHeader('sec-websocket-key'),
+        offered.includes(JSON_SUBPROTOCOL) ? JSON_SUBPROTOCOL : '',
+        req.getHeader('sec-websocket-extensions'),
+        context,
+      );
+    }),
+    open: onSocket((ws) => {
+      const peer = ws.getUserData();
+      peer.socket = new UwsSocket(ws);
+      peer.events = options.open(peer.socket, peer.origin);
+      peer.events.opened();
+    }),
+    message: onSocket((ws, message: ArrayBuffer, isBinary: boolean) => {
+      ws.getUserData().events?.receive(Buffer.from(message), isBinary);
+    }),
+    ping: onSocket((ws) => ws.getUserData().events?.pinged()),
+    drain: onSocket((ws) => ws.getUserData().events?.drained()),
+    close: guarded(
+      (ws: Ws) => {
+        const { socket, events } = ws.getUserData();
+        if (socket !== undefined) socket.isClosed = true;
+        events?.closed();
+      },
+      () => undefined,
+    ),
+  });
+  app.get(
+    '/health',
+    onHttp((res) => answer(res, { ...stateAnswer(undefined), body: HEALTHY })),
+  );
+  app.get(
+    '/ready',
+    onHttp((res) => answer(res, stateAnswer(options.notReady()))),
+  );
+  app.any(
+    '/*',
+    onHttp((res, req: uWS.HttpRequest) => {
+      answer(res, req.getUrl() === path ? upgradeRequired() : notFound());
+    }),
+  );
+
+  const listening = await listen(app, options.host, options.port);
+  let isListening = true;
+  const stopListening = () => {
+    if (isListening) uWS.us_listen_socket_close(listening);
+    isListening = false;
+  };
+  return {
+    port: uWS.us_socket_local_port(listening as uWS.us_socket),
+    stopListening,
+    close() {
+      stopListening();
+      app.close();
+    },
+  };
+}
+
+const HEALTHY = '{"status":"ok"}';
+
+function answer(res: uWS.HttpResponse, { status, headers, body }: ProblemAnswer): void {
+  res.writeStatus(`${status} ${STATUS_CODES[status] ?? ''}`);
+  for (const [name, value] of Object.entries(headers)) res.writeHeader(name, value);
+  res.end(body);
+}
+
+/** The types lack the form with host and options; by default uWS shares a taken port in silence. */
+type Listen = (
+  host: string,
+  port: number,
+  options: number,
+  done: (listening: uWS.us_listen_socket | false) => void,
+) => void;
+
+function listen(app: uWS.TemplatedApp, host: string, port: number) {
+  const bound = app.listen.bind(app) as unknown as Listen;
+  // Value of the enum in the types, which does not exist at run time.
+  const exclusive = (uWS as unknown as { LIBUS_LISTEN_EXCLUSIVE_PORT: number })
+    .LIBUS_LISTEN_EXCLUSIVE_PORT;
+  return new Promise<uWS.us_listen_socket>((resolve, reject) => {
+    bound(host, port, exclusive, (listening) => {
+      if (listening === false)
+        reject(new Error(`${host}:${port} cannot be listened on: is it taken?`));
+      else resolve(listening);
+    });
+  });
+}

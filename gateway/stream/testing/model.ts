@@ -1,0 +1,158 @@
+import type { EffectivePill } from '../../../lib/order/judge.ts';
+import { formatCursor } from '../../../schemas/position.ts';
+import { createBoard } from '../board.ts';
+import { Connection, type House, type Socket } from '../connection.ts';
+import { createHub } from '../hub.ts';
+import { LIMITS } from '../limits.ts';
+import type { Frame } from './client.ts';
+
+/** A socket with as much room as the test gives it. What is buffered arrives later, in order. */
+export interface FakeSocket extends Socket {
+  readonly frames: Frame[];
+  readonly sizes: number[];
+  /** Frames that the client wants an answer to. */
+  asked: number;
+  closed: { code: number; reason: string } | undefined;
+  /** Reads this many bytes; a full drain is told to the connection. */
+  read(bytes: number): void;
+  connection: Connection | undefined;
+}
+
+export function createFakeSocket(windowBytes: number): FakeSocket {
+  let inFlight = 0;
+  const buffered = () => Math.max(0, inFlight - windowBytes);
+  return {
+    address: '127.0.0.1',
+    frames: [],
+    sizes: [],
+    asked: 0,
+    closed: undefined,
+    connection: undefined,
+    buffered,
+    send(bytes) {
+      if (this.closed !== undefined) throw new Error('used after close');
+      this.frames.push(JSON.parse(Buffer.from(bytes).toString('utf8')));
+      this.sizes.push(bytes.length);
+      inFlight += bytes.length;
+      return buffered() > 0 ? 0 : 1;
+    },
+    end(code, reason) {
+      if (this.closed !== undefined) throw new Error('closed twice');
+      this.closed = { code, reason };
+    },
+    read(bytes) {
+      const before = buffered();
+      inFlight = Math.max(0, inFlight - bytes);
+      if (before > buffered() && this.closed === undefined) this.connection?.drained();
+    },
+  };
+}
+
+/** A hub, a board and a clock of their own, without a log or a network. */
+export function createModel(limits: Partial<Record<keyof typeof LIMITS, number>> = {}) {
+  const queue: { at: number; action: () => void }[] = [];
+  let nowMs = 0;
+  const board = createBoard('e1');
+  const hub = createHub({
+    frameOutBytesMax: limits.frameOutBytesMax ?? LIMITS.frameOutBytesMax,
+    nowMicros: () => nowMs * 1000,
+    nowMs: () => nowMs,
+    schedule: (action, delayMs) => queue.push({ at: nowMs + delayMs, action }),
+  });
+  const house: House = {
+    hub,
+    board,
+    limits: { ...LIMITS, ...limits },
+    told: {
+      connections: 1,
+      symbols: 1,
+      frames_in_per_s: 1,
+      frame_in_bytes: 1,
+      queue_bytes: 1,
+      resume_max_age_s: 0,
+    },
+    nowMicros: () => nowMs * 1000,
+    nowMs: () => nowMs,
+    later: (action) => queue.push({ at: nowMs, action }),
+    logDown: () => undefined,
+    refusalOf: () => undefined,
+    onClosed: () => undefined,
+  };
+  const log: EffectivePill[] = [];
+  const ends = new Map<number, number>();
+
+  return {
+    board,
+    hub,
+    house,
+    log,
+    get nowMs() {
+      return nowMs;
+    },
+    connect(windowBytes: number): FakeSocket {
+      const socket = createFakeSocket(windowBytes);
+      socket.connection = new Connection(socket, '', house);
+      socket.connection.opened();
+      return socket;
+    },
+    /** Appends a pill to the log and publishes it. */
+    publish(pills: readonly { symbol: string; late?: boolean; backfill?: boolean }[]) {
+      const made = pills.map(({ symbol, late = false, backfill = false }) => {
+        const partition = symbol.charCodeAt(symbol.length - 1) % 2;
+        const offset = (ends.get(partition) ?? -1) + 1;
+        ends.set(partition, offset);
+        const row = board.get(symbol);
+        const pill: EffectivePill = {
+          id: `p${partition}-${offset}`,
+          timestamp: offset,
+          symbol,
+          gross_spread_percent: 0.5,
+          market_state: 'open',
+          confidence: offset % 10,
+          received_at: offset,
+          source: null,
+          kind: null,
+          partition,
+          offset,
+          order: offset,
+          late: late && row !== undefined,
+          backfill,
+          prev: backfill ? null : (row?.lastOffset ?? null),
+        };
+        board.advance(partition, offset);
+        board.apply(pill);
+        log.push(pill);
+        return pill;
+      });
+      hub.publish(made);
+    },
+    /** Lets time pass, and runs what is due. */
+    pass(ms: number) {
+      const until = nowMs + ms;
+      for (;;) {
+        const due = queue.filter(({ at }) => at <= until).sort((a, b) => a.at - b.at)[0];
+        if (due === undefined) break;
+        queue.splice(queue.indexOf(due), 1);
+        nowMs = Math.max(nowMs, due.at);
+        due.action();
+      }
+      nowMs = until;
+    },
+  };
+}
+
+export type Model = ReturnType<typeof createModel>;
+
+/** Cursor of a symbol's last live pill at or before an offset of its partition. */
+export function lastLiveUntil(
+  model: Model,
+  symbol: string,
+  offset: number,
+  withLate: boolean,
+): string | null {
+  const last = model.log.findLast(
+    (pill) =>
+      pill.symbol === symbol && !pill.backfill && (withLate || !pill.late) && pill.offset <= offset,
+  );
+  return last === undefined ? null : formatCursor(last.partition, last.offset);
+}
