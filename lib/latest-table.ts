@@ -5,7 +5,7 @@ import type { SchemaClient } from '../schemas/registry.ts';
 import { topicName } from '../schemas/topics.ts';
 import { decodeWith } from './decode.ts';
 import type { KafkaClient } from './kafka/client.ts';
-import type { LogRecord } from './kafka/consume.ts';
+import type { LogRecord, Pace } from './kafka/consume.ts';
 import { openTail } from './kafka/tail.ts';
 import { fetchOffsetBounds } from './kafka/topics.ts';
 import type { Log } from './log.ts';
@@ -49,6 +49,8 @@ export interface LatestTableOptions {
   /** Sees every record as it stands in the topic, before it is folded. */
   readonly onRecord?: (partition: number, offset: number, pill: LatestPill) => void;
   onFatal(error: Error): void;
+  /** `EAGER` unless said otherwise. */
+  readonly pace?: Pace;
 }
 
 /** Opens the table; it follows the topic until closed. */
@@ -94,6 +96,7 @@ export async function openLatestTable(options: LatestTableOptions): Promise<Late
     from: new Map(),
     onRecords,
     onFatal: options.onFatal,
+    ...(options.pace === undefined ? {} : { pace: options.pace }),
   });
   return {
     caughtUp: tail.caughtUp,

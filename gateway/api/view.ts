@@ -1,5 +1,6 @@
 import { nowMicros } from '../../lib/clock.ts';
 import type { KafkaClient } from '../../lib/kafka/client.ts';
+import { STEADY } from '../../lib/kafka/consume.ts';
 import { type LatestRow, type LatestTable, openLatestTable } from '../../lib/latest-table.ts';
 import type { Life } from '../../lib/run.ts';
 import type { TopicSettings } from '../../schemas/avro.ts';
@@ -54,6 +55,7 @@ export async function openLatestView(
     groupPrefix: groupName(deps.namespace, 'api.view'),
     log: life.log,
     onFatal: life.fail,
+    pace: STEADY,
     onRecord(_partition, _offset, pill) {
       if (pill.backfill) return;
       if (lastReceivedAt === undefined || pill.received_at > lastReceivedAt) {

@@ -1,6 +1,6 @@
 import { decodeWith } from '../../lib/decode.ts';
 import type { KafkaClient } from '../../lib/kafka/client.ts';
-import { type LogRecord, PositionLostError } from '../../lib/kafka/consume.ts';
+import { type LogRecord, PositionLostError, QUICK } from '../../lib/kafka/consume.ts';
 import { openTail, type Tail } from '../../lib/kafka/tail.ts';
 import { fetchOffsetBounds } from '../../lib/kafka/topics.ts';
 import { type LatestTable, openLatestTable } from '../../lib/latest-table.ts';
@@ -146,6 +146,7 @@ export async function openFeed(options: FeedOptions): Promise<Feed> {
     from,
     onRecords: (partition, records) => handle(partition, records, 0),
     onFatal: options.onFatal,
+    pace: QUICK,
   });
   return {
     board,

@@ -34,12 +34,36 @@ export interface RecordBatch {
   readonly nextOffset: number;
 }
 
+/** How eagerly a consumer asks for records. Every fetch costs the broker and us the same, full or
+ * nearly empty: at 1,000 pills/s five eager readers took 0.75 of a core from the broker alone. */
+export interface Pace {
+  /** The broker answers at once when so much is there … */
+  readonly minBytes: number;
+  /** … and after this in any case. */
+  readonly waitMs: number;
+  /**
+   * From the records of one fetch to the next fetch; the first record after a silence never waits.
+   * Needs a concurrency of all partitions, so that no batch waits behind another's pause.
+   */
+  readonly pauseMs: number;
+}
+
+/** Every record as it comes. A shorter wait buys no latency, only idle CPU (see TRAPS). */
+export const EAGER: Pace = { minBytes: 1, waitMs: 100, pauseMs: 0 };
+/** At once after a silence, then at most 500 times a second: what comes together goes on together. */
+export const QUICK: Pace = { minBytes: 1, waitMs: 100, pauseMs: 2 };
+/** At once after a silence, then at most 200 times a second: for what is read by polling. */
+export const STEADY: Pace = { minBytes: 1, waitMs: 100, pauseMs: 5 };
+/** Twice a second, or when much is there: for what is written in batches anyway. */
+export const BULK: Pace = { minBytes: 256 * 1024, waitMs: 500, pauseMs: 0 };
+
 export interface ConsumeOptions {
   readonly client: KafkaClient;
   readonly topic: string;
   /** Asked at each connection: a reader of all partitions takes a fresh name each time. */
   readonly groupId: () => string;
   readonly concurrency: number;
+  readonly pace: Pace;
   /** Called before the first record of each group generation; must not wait. */
   onJoin(partitions: readonly number[], memberId: string, steering: Steering): void;
   onBatch(batch: RecordBatch): Promise<void>;
@@ -61,7 +85,6 @@ export interface Run {
 const SESSION_TIMEOUT_MS = 6_000;
 const REBALANCE_TIMEOUT_MS = 10_000;
 const HEARTBEAT_INTERVAL_MS = 1_000;
-const FETCH_WAIT_MS = 100;
 const FETCH_BYTES_MAX = 8 * 1024 * 1024;
 const PARTITION_BYTES_MAX = 1024 * 1024;
 /** A consumer may stop without an error (kafkajs #659): no progress in this time ends the process. */
@@ -86,9 +109,10 @@ export function consume(options: ConsumeOptions): Run {
   let attempts = 0;
   let retry: NodeJS.Timeout | undefined;
   const busy = { handlers: 0 };
+  const pacer = createPacer(options.pace.pauseMs);
 
   const start = async () => {
-    const current = createConsumer(client, options.groupId());
+    const current = createConsumer(client, options.groupId(), options.pace);
     consumer = current.consumer;
     const crash = once((error: Error) => {
       joined = false;
@@ -127,6 +151,7 @@ export function consume(options: ConsumeOptions): Run {
           }, HEARTBEAT_INTERVAL_MS);
           try {
             await handle(options, batch);
+            if (options.pace.pauseMs > 0) await pacer.pause();
           } catch (error) {
             if (!isLibraryError(error)) options.onFatal(error as Error);
             throw error;
@@ -189,7 +214,19 @@ async function handle(options: ConsumeOptions, batch: Batch): Promise<void> {
   });
 }
 
-function createConsumer(client: KafkaClient, groupId: string): { consumer: Consumer } {
+/** Holds all batches of one fetch until its pause is over: only then the next fetch goes out. */
+function createPacer(pauseMs: number) {
+  let until = 0;
+  return {
+    pause(): Promise<void> {
+      const now = performance.now();
+      if (now >= until) until = now + pauseMs;
+      return new Promise((resolve) => setTimeout(resolve, until - now));
+    },
+  };
+}
+
+function createConsumer(client: KafkaClient, groupId: string, pace: Pace): { consumer: Consumer } {
   const kafka: Kafka = openKafka(client, {
     requestTimeoutMs: 10_000,
     retry: {
@@ -204,8 +241,8 @@ function createConsumer(client: KafkaClient, groupId: string): { consumer: Consu
     sessionTimeout: SESSION_TIMEOUT_MS,
     rebalanceTimeout: REBALANCE_TIMEOUT_MS,
     heartbeatInterval: HEARTBEAT_INTERVAL_MS,
-    maxWaitTimeInMs: FETCH_WAIT_MS,
-    minBytes: 1,
+    maxWaitTimeInMs: pace.waitMs,
+    minBytes: pace.minBytes,
     maxBytes: FETCH_BYTES_MAX,
     maxBytesPerPartition: PARTITION_BYTES_MAX,
     allowAutoTopicCreation: false,

@@ -1,5 +1,5 @@
 import type { KafkaClient } from './client.ts';
-import { consume, type LogRecord, PositionLostError, type Steering } from './consume.ts';
+import { consume, type LogRecord, type Pace, PositionLostError, type Steering } from './consume.ts';
 import { fetchCommitted, fetchOffsetBounds, type OffsetBounds } from './topics.ts';
 
 /** Tells a step that works on a partition whether the partition is still ours. */
@@ -21,6 +21,7 @@ export interface GroupOptions {
   readonly groupId: string;
   /** How many partitions are worked on side by side. */
   readonly concurrency: number;
+  readonly pace: Pace;
   /**
    * Restores what a newly owned partition needs. @returns the offset to read from.
    */
@@ -92,6 +93,7 @@ export function joinGroup(options: GroupOptions): GroupMember {
     topic,
     groupId: () => groupId,
     concurrency: options.concurrency,
+    pace: options.pace,
     onFatal: options.onFatal,
     nextOffset: (partition) => partitions.get(partition)?.next,
     onJoin(assigned, memberId, now) {

@@ -48,7 +48,7 @@ test('N acknowledgements are N distinct places, and each holds the record that w
 });
 
 test('more than may wait is refused, and none of it is sent', async () => {
-  const limits = { deadlineMs: 2_000, recordsMax: 10, batchBytesMax: 1_000 };
+  const limits = { deadlineMs: 2_000, recordsMax: 10, batchIntervalMs: 0, batchBytesMax: 1_000 };
   const small = await openProducer(namespace.client, limits);
   try {
     const first = small.produce(Array.from({ length: 10 }, (_, i) => recordOf(`kept ${i}`, 0)));

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Producer as KafkaProducer, TopicMessages } from 'kafkajs';
 import type { Micros } from '../../schemas/timestamp.ts';
 import { createCounter, createHistogram, LATENCY_BUCKETS_S } from '../metrics.ts';
@@ -49,6 +50,12 @@ export interface ProducerLimits {
   readonly deadlineMs: number;
   /** Records that wait or are on their way; over it `overloaded`. */
   readonly recordsMax: number;
+  /**
+   * From the beginning of one batch to that of the next. The first record after a silence goes out
+   * at once; under load records share requests, which cost the broker, every reader and us the
+   * same whether full or nearly empty.
+   */
+  readonly batchIntervalMs: number;
   /** Bytes of one batch; below the broker's message.max.bytes of 1 MiB. */
   readonly batchBytesMax: number;
 }
@@ -56,6 +63,7 @@ export interface ProducerLimits {
 export const PRODUCER_LIMITS: ProducerLimits = {
   deadlineMs: 2_000,
   recordsMax: 20_000,
+  batchIntervalMs: 2,
   batchBytesMax: 768 * 1024,
 };
 
@@ -99,6 +107,7 @@ export async function openProducer(
   let inFlight: Pending[] = [];
   let waiting = 0;
   let healthy = true;
+  let lastBatchAt = Number.NEGATIVE_INFINITY;
   let closed = false;
   let sending: Promise<void> | undefined;
 
@@ -168,6 +177,9 @@ export async function openProducer(
 
   const loop = async () => {
     while (queue.length > 0) {
+      const wait = lastBatchAt + limits.batchIntervalMs - performance.now();
+      if (wait > 0) await sleep(wait);
+      lastBatchAt = performance.now();
       const count = countOfBatch(queue, limits.batchBytesMax);
       inFlight = queue.slice(0, count);
       queue = queue.slice(count);

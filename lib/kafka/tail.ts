@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { KafkaClient } from './client.ts';
-import { consume, type LogRecord, PositionLostError } from './consume.ts';
+import { consume, EAGER, type LogRecord, type Pace, PositionLostError } from './consume.ts';
 import { fetchOffsetBounds, type OffsetBounds } from './topics.ts';
 
 export interface TailOptions {
@@ -13,6 +13,8 @@ export interface TailOptions {
   /** Must be quick or a promise: the next batch waits for it. */
   onRecords(partition: number, records: readonly LogRecord[]): void | Promise<void>;
   onFatal(error: Error): void;
+  /** `EAGER` unless said otherwise. */
+  readonly pace?: Pace;
 }
 
 /** Reads all partitions of a topic, alone and for ever. */
@@ -49,7 +51,8 @@ export async function openTail(options: TailOptions): Promise<Tail> {
     client: options.client,
     topic: options.topic,
     groupId: () => `${options.groupPrefix}.${randomUUID()}`,
-    concurrency: 1,
+    concurrency: bounds.size,
+    pace: options.pace ?? EAGER,
     onFatal: options.onFatal,
     nextOffset: (partition) => next.get(partition),
     onJoin(partitions, _memberId, steering) {

@@ -1,7 +1,7 @@
 import { retryForever } from '../../lib/backoff.ts';
 import { databaseName, openClickHouse } from '../../lib/clickhouse.ts';
 import { decodeWith } from '../../lib/decode.ts';
-import { type LogRecord, PositionLostError } from '../../lib/kafka/consume.ts';
+import { BULK, type LogRecord, PositionLostError } from '../../lib/kafka/consume.ts';
 import { joinGroup, type Ownership, type PartitionPlace } from '../../lib/kafka/group.ts';
 import { createPartitionJudge, type PartitionJudge } from '../../lib/order/judge.ts';
 import { createDecoder } from '../../schemas/avro.ts';
@@ -105,6 +105,7 @@ export async function startAnalytics(context: ProcessorContext): Promise<void> {
     topic: topicName(namespace, 'pills'),
     groupId: groupName(namespace, 'analytics'),
     concurrency: 1,
+    pace: BULK,
     onAssigned: restore,
     onRecords: process,
     onRevoked(partition) {

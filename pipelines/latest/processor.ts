@@ -1,5 +1,5 @@
 import { retryForever } from '../../lib/backoff.ts';
-import type { LogRecord } from '../../lib/kafka/consume.ts';
+import { BULK, type LogRecord, STEADY } from '../../lib/kafka/consume.ts';
 import { joinGroup, type Ownership, type PartitionPlace } from '../../lib/kafka/group.ts';
 import { type OutRecord, openProducer } from '../../lib/kafka/producer.ts';
 import { openLatestTable } from '../../lib/latest-table.ts';
@@ -122,6 +122,7 @@ export async function startLatest(context: ProcessorContext): Promise<void> {
       groupPrefix: groupName(namespace, 'latest.own'),
       log: life.log,
       onRecord: answerZombie,
+      pace: BULK,
       onFatal: life.fail,
     }),
   );
@@ -177,6 +178,7 @@ export async function startLatest(context: ProcessorContext): Promise<void> {
     topic: topicName(namespace, 'pills'),
     groupId: groupName(namespace, 'latest'),
     concurrency: settings.partitions,
+    pace: STEADY,
     onAssigned: restore,
     onRecords: process,
     onRevoked(partition) {
