@@ -8,6 +8,7 @@ import { resultsFolder, writeResult } from './results.ts';
 interface Flags {
   rates: number[];
   seconds: number;
+  warmUp: number;
   clients: number;
   symbols: number;
   connections: number;
@@ -30,6 +31,7 @@ program
   .description('Open loop: POST→ok, POST→socket and produce→socket, timed from the planned send.')
   .option('--rates <list>', 'pills a second, e.g. 100,1000', rates, [100, 1_000])
   .option('--seconds <n>', 'length of each run', whole(1, 3_600), 20)
+  .option('--warm-up <n>', 'seconds of load before, not counted', whole(0, 600), 20)
   .option('--clients <n>', 'sockets, each on all symbols', whole(1, 1_000), 10)
   .option('--symbols <n>', 'symbols BENCH.0, BENCH.1, …', whole(1, 10_000), 50)
   .option('--connections <n>', 'keep-alive connections to ingest', whole(1, 1_000), 64)
@@ -46,6 +48,7 @@ program
     try {
       const result = await measureEndToEnd({
         ...flags,
+        warmUpSeconds: flags.warmUp,
         stack: own?.stack ?? addresses(flags),
         credential: process.env.INGEST_CREDENTIAL,
         apiKey: process.env.PILLOLE_API_KEY,

@@ -1,4 +1,4 @@
-import { type ClickHouseClient, createClient } from '@clickhouse/client';
+import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
 
 export type ClickHouse = ClickHouseClient;
 
@@ -18,6 +18,8 @@ export function openClickHouse(options: {
     database: options.database,
     request_timeout: options.requestTimeoutMs ?? 30_000,
     max_open_connections: 4,
+    // Its errors reach us as rejections, and are logged once where they are decided on.
+    log: { level: ClickHouseLogLevel.OFF },
     // Our inserts carry their own time-out and retry; a pooled socket that the server has closed
     // must not cost one of them.
     keep_alive: { enabled: true, idle_socket_ttl: 2_000 },

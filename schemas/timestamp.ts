@@ -118,10 +118,16 @@ function fail(code: TimestampFaultCode, detail: string): ParsedTimestamp {
   return { ok: false, code, detail };
 }
 
+let formattedSecond = -1;
+let formattedPrefix = '';
+
 /** Formats microseconds as ISO 8601 with six decimals and `Z`, as all times leave the system. */
 export function formatTimestamp(micros: Micros): string {
-  const millis = Math.floor(micros / 1000);
-  const rest = String(micros - millis * 1000).padStart(3, '0');
-  const iso = new Date(millis).toISOString();
-  return `${iso.slice(0, -1)}${rest}Z`;
+  const second = Math.floor(micros / 1e6);
+  // Times that are formatted together are mostly of one second; the date is what costs.
+  if (second !== formattedSecond) {
+    formattedSecond = second;
+    formattedPrefix = new Date(second * 1000).toISOString().slice(0, 20);
+  }
+  return `${formattedPrefix}${String(micros - second * 1e6).padStart(6, '0')}Z`;
 }

@@ -3,13 +3,17 @@ import type { StackFile } from '../../lib/stack-file.ts';
 import { monotonicMicros } from '../clock.ts';
 import { describeMachine, type Machine } from '../machine.ts';
 import { startLoad } from './load.ts';
+import { openLogWatch } from './log-watch.ts';
 import { LATENESS_P99_MAX_MICROS, type LoadPlan, type LoadReport } from './plan.ts';
-import { openWatch, type Watch, type WatchReport } from './watch.ts';
+import type { Watch, WatchReport } from './tally.ts';
+import { openWatch } from './watch.ts';
 
 export interface EndToEndOptions {
   readonly stack: Pick<StackFile, 'ingest' | 'stream' | 'kafka' | 'registry'>;
   readonly rates: readonly number[];
   readonly seconds: number;
+  /** Load before the first run that is not counted: the JVM and V8 compile what is hot. */
+  readonly warmUpSeconds: number;
   readonly clients: number;
   readonly symbols: number;
   /** Keep-alive connections to ingest; a pill never waits for one as long as they are enough. */
@@ -44,33 +48,52 @@ export interface EndToEndResult {
 /** Between the order to run and the first planned pill. */
 const HEAD_START_MICROS = 500_000;
 
-/** Measures POST→ok, POST→socket and produce→socket at each rate, open loop. */
+/** Pace of the warm-up: below what a cold stack takes. */
+const WARM_UP_PER_S = 300;
+
+/**
+ * Measures POST→ok, POST→socket and produce→socket at each rate, open loop, and before them the
+ * log alone at the same rate: what is compared between machines is the ratio to it.
+ */
 export async function measureEndToEnd(options: EndToEndOptions): Promise<EndToEndResult> {
   const { rates, seconds, clients, symbols, say } = options;
   const machine = describeMachine();
-  const watch = await openWatch({ stream: options.stack.stream, clients, apiKey: options.apiKey });
-  say(`${clients} sockets are live`);
   const runs: EndToEndRun[] = [];
+  const measureAll = async (watch: Watch, via: LoadPlan['via'], logTopic: string) => {
+    for (const perS of rates) {
+      say(`${via}: ${perS} pills/s for ${seconds} s`);
+      const run = await measureOne({ ...options, logTopic }, watch, via, perS);
+      const { delivered, lost, doubled } = run.watch;
+      const p99 = (delivered.p99 / 1000).toFixed(2);
+      say(`  delivered p99 ${p99} ms, lost ${lost}, doubled ${doubled}`);
+      runs.push(run);
+    }
+  };
+  const log = await openLogWatch(options.stack.kafka);
+  const sockets = await openWatch({
+    stream: options.stack.stream,
+    clients,
+    apiKey: options.apiKey,
+  });
+  say(`${clients} sockets are live`);
   try {
     for (const via of ['http', 'direct'] as const) {
-      for (const perS of rates) {
-        say(`${via}: ${perS} pills/s for ${seconds} s`);
-        const run = await measureOne(options, watch, via, perS);
-        const { delivered, lost, doubled } = run.watch;
-        const p99 = (delivered.p99 / 1000).toFixed(2);
-        say(`  to socket p99 ${p99} ms, lost ${lost}, doubled ${doubled}`);
-        runs.push(run);
-      }
+      say(`warm-up, not counted: ${via}, ${WARM_UP_PER_S} pills/s for ${options.warmUpSeconds} s`);
+      const warmUp = { ...options, seconds: options.warmUpSeconds, logTopic: log.topic };
+      if (options.warmUpSeconds > 0) await measureOne(warmUp, sockets, via, WARM_UP_PER_S);
     }
+    await measureAll(log, 'log', log.topic);
+    await measureAll(sockets, 'http', log.topic);
+    await measureAll(sockets, 'direct', log.topic);
   } finally {
-    watch.close();
+    await Promise.all([sockets.close(), log.close()]);
   }
   const at = new Date().toISOString();
   return { benchmark: 'end-to-end', at, machine, clients, symbols, seconds, runs };
 }
 
 async function measureOne(
-  options: EndToEndOptions,
+  options: EndToEndOptions & { readonly logTopic: string },
   watch: Watch,
   via: LoadPlan['via'],
   perS: number,
@@ -90,6 +113,7 @@ async function measureOne(
     kafka: stack.kafka,
     registry: stack.registry,
     namespace: options.namespace,
+    logTopic: options.logTopic,
   };
   const load = await startLoad(plan);
   try {

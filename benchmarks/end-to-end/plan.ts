@@ -2,8 +2,8 @@ import type { Percentiles } from '../histogram.ts';
 
 /** One run of the load generator, told to it by its parent. */
 export interface LoadPlan {
-  /** `http`: posts to ingest; `direct`: Avro to the topic. */
-  readonly via: 'http' | 'direct';
+  /** `http`: posts to ingest; `direct`: Avro to the topic; `log`: ids to `logTopic`. */
+  readonly via: 'log' | 'http' | 'direct';
   /** Begins every id; then comes the pill's number. */
   readonly run: string;
   readonly perS: number;
@@ -17,6 +17,8 @@ export interface LoadPlan {
   readonly kafka: string;
   readonly registry: string;
   readonly namespace: string;
+  /** Where `log` writes: a topic that nothing of the platform reads. */
+  readonly logTopic: string;
 }
 
 /** What the load generator saw of its run. */

@@ -3,6 +3,8 @@ import type { EndToEndResult, EndToEndRun } from './end-to-end.ts';
 
 const HEAD = ['what', 'rate', 'p50', 'p99', 'p99.9', 'max', 'count', 'lost', 'doubled', 'note'];
 
+const NAMES = { log: 'log alone: produce', http: 'POST', direct: 'produce' } as const;
+
 /** The result as text: milliseconds from the planned send. */
 export function endToEndTable(result: EndToEndResult): string {
   const rows = result.runs.flatMap(rowsOfRun);
@@ -18,14 +20,15 @@ export function endToEndTable(result: EndToEndResult): string {
 function rowsOfRun(run: EndToEndRun): string[][] {
   const { load, watch, perS } = run;
   const rate = `${perS}/s`;
-  const name = run.via === 'http' ? 'POST' : 'produce';
+  const name = NAMES[run.via];
+  const reader = run.via === 'log' ? 'consume' : 'socket';
   const failed = load.failed.length === 0 ? '' : `${load.failed.length} not acknowledged`;
   const remarks = Object.entries(watch.remarks).map(([what, count]) => `${what} × ${count}`);
   const validity = run.valid ? '' : 'INVALID: over 10 ms late';
   return [
     [`${name} → ok`, rate, ...figures(load.acknowledged), '', '', failed],
     [
-      `${name} → socket`,
+      `${name} → ${reader}`,
       rate,
       ...figures(watch.delivered),
       String(watch.lost),

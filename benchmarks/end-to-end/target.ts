@@ -1,6 +1,7 @@
 import { Pool } from 'undici';
 import { openKafkaSender } from '../../generator/kafka-sender.ts';
 import { createKafkaClient } from '../../lib/kafka/client.ts';
+import { openProducer } from '../../lib/kafka/producer.ts';
 import { silentLog } from '../../lib/log.ts';
 import { pillJson } from '../../lib/pill-json.ts';
 import type { Pill } from '../../schemas/pill.ts';
@@ -15,7 +16,26 @@ export interface Target {
 }
 
 export function openTarget(plan: LoadPlan): Promise<Target> {
-  return plan.via === 'http' ? Promise.resolve(openHttp(plan)) : openDirect(plan);
+  switch (plan.via) {
+    case 'http':
+      return Promise.resolve(openHttp(plan));
+    case 'direct':
+      return openDirect(plan);
+    case 'log':
+      return openLog(plan);
+  }
+}
+
+async function openLog({ kafka, logTopic }: LoadPlan): Promise<Target> {
+  const producer = await openProducer(createKafkaClient(kafka.split(','), 'bench', silentLog));
+  return {
+    async send({ id }) {
+      const record = { topic: logTopic, partition: 0, key: id, value: Buffer.from(id) };
+      await producer.produce([record]);
+      return undefined;
+    },
+    close: producer.close,
+  };
 }
 
 function openHttp({ ingest, credential, connections }: LoadPlan): Target {

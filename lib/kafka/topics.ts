@@ -42,6 +42,11 @@ export function createTopics(
   });
 }
 
+/** Deletes topics with all they hold. */
+export function deleteTopics(client: KafkaClient, names: readonly string[]): Promise<void> {
+  return withAdmin(client, (admin) => admin.deleteTopics({ topics: [...names], timeout: 10_000 }));
+}
+
 /** How long a new topic may take until every partition of it has a leader. */
 const LEADERS_WAIT_MS = 15_000;
 
