@@ -1,5 +1,5 @@
 import { COMPATIBILITY, SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry';
-import { type SchemaName, schemaText, type WriterSchemas } from './avro.ts';
+import { schemaText, type WriterSchemas } from './avro.ts';
 import { subjectName, TOPICS, type TopicId } from './topics.ts';
 
 /** How long an id that the registry does not know stays unknown. A look-up costs 10 to 27 ms. */
@@ -28,12 +28,17 @@ export function createSchemaClient(url: string, namespace: string): SchemaClient
 
   return {
     async register(topic) {
-      const name: SchemaName = TOPICS[topic].value;
-      const { id } = await registry.register(
-        { type: SchemaType.AVRO, schema: schemaText(name) },
-        { subject: subjectName(namespace, topic), compatibility: COMPATIBILITY.FULL_TRANSITIVE },
-      );
-      texts.set(id, schemaText(name));
+      const text = schemaText(TOPICS[topic].value);
+      const subject = subjectName(namespace, topic);
+      const register = () =>
+        registry.register(
+          { type: SchemaType.AVRO, schema: text },
+          { subject, compatibility: COMPATIBILITY.FULL_TRANSITIVE },
+        );
+      // The library sets the compatibility of a new subject after its first version; when another
+      // process was faster, the registry refuses that, and a second call finds all in place.
+      const { id } = await register().catch(register);
+      texts.set(id, text);
       return id;
     },
 

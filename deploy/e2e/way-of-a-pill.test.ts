@@ -187,7 +187,7 @@ describe('the way of a pill', () => {
     socket.close();
   });
 
-  test('kill -9 of each process in mid-flow, and of the broker: nothing lost, refused or doubled', async () => {
+  test('kill -9 of each process and engine in mid-flow: nothing lost, refused or doubled', async () => {
     const symbols = uniqueSymbols(6);
     const socket = openSocket({ symbols });
     await socket.live();
@@ -207,7 +207,8 @@ describe('the way of a pill', () => {
       await waitFor('pills to flow', () => acknowledged.size >= before + count, 60_000);
     };
     await flowed(50);
-    for (const name of ['ingest', 'latest', 'analytics', 'api', 'stream', 'kafka']) {
+    const processes = ['ingest', 'latest', 'analytics', 'api', 'stream'];
+    for (const name of [...processes, 'clickhouse', 'registry', 'kafka']) {
       const pid = stack.pidOf(name);
       process.kill(pid, 'SIGKILL');
       await waitFor(`${name} to be another process`, () => {
