@@ -1,5 +1,5 @@
-// Imports go one way: schemas <- lib <- gateway/*, pipelines/*, generator. See STYLE in
-// ARCHITECTURE.md. One owner for each foreign library.
+// Imports go one way: schemas <- lib <- gateway/*, pipelines/*, generator (ARCHITECTURE.md). One
+// owner for each foreign engine's client.
 const only = (name, comment, module, owners) => ({
   name,
   comment,

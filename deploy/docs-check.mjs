@@ -1,5 +1,5 @@
 // Holds documents and code equal: invariants name tests that exist, the README's folder map names
-// folders that exist, no file names an address or a path of one machine.
+// folders that exist, no file holds a download address.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

@@ -24,7 +24,7 @@ export interface ProvisionOptions {
   readonly settings?: Partial<Omit<TopicSettings, 'epoch' | 'created_at'>>;
 }
 
-/** Settings of a new epoch (DESIGN section 4). */
+/** Settings of a new epoch. */
 export const DEFAULT_SETTINGS = {
   partitions: 12,
   repeat_window: 32_768,

@@ -60,7 +60,7 @@ export interface CommonConfig {
 /** The settings that every process has. */
 export function readCommonConfig(reader: ConfigReader): CommonConfig {
   return {
-    kafkaBrokers: reader.text('KAFKA_BROKERS').split(','),
+    kafkaBrokers: reader.text('KAFKA_BROKERS').split(/\s*,\s*/),
     registryUrl: reader.text('SCHEMA_REGISTRY_URL'),
     namespace: reader.text('PILLOLE_NAMESPACE', ''),
     logLevel: reader.choice('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error'], 'info'),

@@ -15,8 +15,11 @@ export interface Life {
   fail(error: Error): void;
 }
 
-/** A process that is asked to stop is gone after this, whatever hangs. */
-const STOP_DEADLINE_MS = 8_000;
+/**
+ * A process that is asked to stop is gone after this, whatever hangs; below the 6 s after which
+ * the local launcher kills it.
+ */
+const STOP_DEADLINE_MS = 5_500;
 
 /**
  * Runs a process: builds it in order, serves /metrics, /health and /ready, stops in reverse order

@@ -18,6 +18,12 @@ export interface PillRecord extends Pill {
   readonly kind: string | null;
 }
 
+/** What a pill says, apart from its identity. */
+export type PillContent = Pick<
+  Pill,
+  'timestamp' | 'gross_spread_percent' | 'market_state' | 'confidence'
+>;
+
 export interface PillRules {
   /** Upper bound of `confidence`, from the topic settings. */
   readonly confidenceMax: number;
@@ -51,12 +57,19 @@ const PRINTABLE = /^[^\p{C}\p{Zl}\p{Zp}\ufffd]{1,128}$/u;
 const STATE_ASCII = /^[A-Za-z0-9 _\-./:()+]{1,32}$/;
 const STATE = /^[\p{L}\p{M}\p{Nd} _\-./:()+]{1,32}$/u;
 
+const SOURCE = /^[\x20-\x7e]{1,64}$/;
+
+/** Whether a text may say where a pill came from: 1 to 64 printable ASCII characters. */
+export function isSource(text: string): boolean {
+  return SOURCE.test(text);
+}
+
 /** Symbols for canaries and tests: they reach only those who name them. */
 export function isTestSymbol(symbol: string): boolean {
   return symbol.startsWith('TEST:');
 }
 
-/** Whether the text has the form of a symbol (DESIGN section 4). */
+/** Whether the text has the form of a symbol: capitals, digits and . : / _ & = ^ -, at most 32 */
 export function isSymbol(text: string): boolean {
   return SYMBOL.test(text);
 }
@@ -68,7 +81,7 @@ export function identityOf(pill: Pick<Pill, 'symbol' | 'id'>): string {
 }
 
 /** Whether two pills of one identity say the same, compared as parsed values. */
-export function isSameContent(a: Pill, b: Pill): boolean {
+export function isSameContent(a: PillContent, b: PillContent): boolean {
   return (
     a.timestamp === b.timestamp &&
     a.gross_spread_percent === b.gross_spread_percent &&

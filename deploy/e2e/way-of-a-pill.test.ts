@@ -11,6 +11,7 @@ import { type ClickHouse, openClickHouse } from '../../lib/clickhouse.ts';
 import { createKafkaClient } from '../../lib/kafka/client.ts';
 import { readAll } from '../../lib/kafka/read-all.ts';
 import { silentLog } from '../../lib/log.ts';
+import { pillJson } from '../../lib/pill-json.ts';
 import { packageRoot } from '../../lib/root.ts';
 import { makePill } from '../../lib/testing/pills.ts';
 import { createPoster, type Poster } from '../../lib/testing/poster.ts';
@@ -185,6 +186,31 @@ describe('the way of a pill', () => {
     await waitFor('latest', async () => (await latestOf(symbol!))?.cursor === cursor);
     await waitFor('ClickHouse', async () => (await rowsOf([symbol!])).get(pill.id) === cursor);
     socket.close();
+  });
+
+  test('an outage of the log: 503, stored unknown, and the retry has one effect', async () => {
+    const [symbol] = uniqueSymbols(1);
+    const pill = makePill({ symbol: symbol! });
+    await poster.post(makePill({ symbol: symbol! }));
+    const broker = stack.pidOf('kafka');
+    process.kill(broker, 'SIGSTOP');
+    try {
+      const { statusCode, headers, body } = await request(
+        `${stack.addresses().ingest}/api/pillole`,
+        { method: 'POST', headers: { 'content-type': 'application/json' }, body: pillJson(pill) },
+      );
+      expect(statusCode).toBe(503);
+      expect(headers['retry-after']).toBe('1');
+      expect(await body.json()).toMatchObject({
+        ...{ code: 'log_unavailable', stored: 'unknown', retry: 'same_id', retry_after_s: 1 },
+      });
+    } finally {
+      process.kill(broker, 'SIGCONT');
+    }
+    // The hanging broker may have taken the first one after all: the retry is then its repeat.
+    await poster.post(pill);
+    await waitFor('latest', async () => (await latestOf(symbol!))?.id === pill.id);
+    await waitFor('ClickHouse', async () => (await rowsOf([symbol!])).size === 2);
   });
 
   test('kill -9 of each process and engine in mid-flow: nothing lost, refused or doubled', async () => {

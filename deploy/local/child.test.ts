@@ -1,16 +1,16 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import os from 'node:os';
+import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Child, type ChildSpec, killChildren, startChild } from './child.ts';
 import { endOrphans } from './orphans.ts';
-import { identityOf, isAlive } from './process-identity.ts';
+import { identityOf, isSameAlive } from './process-identity.ts';
 import { waitUntil } from './wait.ts';
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'pillole child-'));
+  folder = mkdtempSync(path.join(os.tmpdir(), 'pillole child-'));
 });
 afterEach(() => {
   killChildren();
@@ -22,8 +22,8 @@ function start(code: string, spec: Partial<ChildSpec> = {}): Promise<Child> {
     name: 'thing',
     command: process.execPath,
     args: ['-e', `${code}; console.log('up'); setInterval(() => {}, 1e6)`],
-    logFolder: join(folder, 'logs'),
-    runFolder: join(folder, 'run'),
+    logFolder: path.join(folder, 'logs'),
+    runFolder: path.join(folder, 'run'),
     stopSignal: 'SIGTERM',
     stopTimeoutMs: 5_000,
     ...spec,
@@ -39,7 +39,7 @@ const isUp = (child: Child) =>
 test('a child is recorded while it lives, and stops by its signal', async () => {
   const child = await start('');
   await isUp(child);
-  const record = join(folder, 'run', 'thing.json');
+  const record = path.join(folder, 'run', 'thing.json');
   expect(JSON.parse(readFileSync(record, 'utf8'))).toMatchObject({ pid: child.pid });
   expect(await child.stop()).toEqual({ code: null, signal: 'SIGTERM' });
   expect([existsSync(record), identityOf(child.pid)]).toEqual([false, undefined]);
@@ -53,7 +53,7 @@ test('a child that does not listen is killed after its time-out', async () => {
 
 test('a command that does not exist is an error, not a crash', async () => {
   await expect(
-    start('', { command: join(folder, 'missing'), bringsPdeathsig: true }),
+    start('', { command: path.join(folder, 'missing'), bringsPdeathsig: true }),
   ).rejects.toThrow('ENOENT');
 });
 
@@ -77,10 +77,10 @@ test('orphans are ended; a process that got a dead one’s pid is not', async ()
   const identity = identityOf(stranger.pid);
   if (identity === undefined) throw new Error('the stranger is gone');
   const reused = { ...identity, startTime: 'another time', stopSignal: 'SIGTERM' };
-  writeFileSync(join(folder, 'run', 'stranger.json'), JSON.stringify(reused));
-  writeFileSync(join(folder, 'run', 'broken.json'), '{');
-  expect(await endOrphans(join(folder, 'run'))).toEqual(['orphan']);
-  expect([identityOf(orphan.pid), isAlive(identity)]).toEqual([undefined, true]);
+  writeFileSync(path.join(folder, 'run', 'stranger.json'), JSON.stringify(reused));
+  writeFileSync(path.join(folder, 'run', 'broken.json'), '{');
+  expect(await endOrphans(path.join(folder, 'run'))).toEqual(['orphan']);
+  expect([identityOf(orphan.pid), isSameAlive(identity)]).toEqual([undefined, true]);
 });
 
 const hasSetpriv = spawnSync('setpriv', ['--version']).status === 0;

@@ -1,55 +1,63 @@
-/**
- * Children: each in a session of its own (Ctrl-C reaches the launcher alone, which stops them in
- * order), ended by the kernel when the launcher is killed, recorded so that a later launcher knows
- * its orphans, its output in a log file.
- */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import path from 'node:path';
+import { childEnvironment } from './config.ts';
 import { identityOf, type ProcessIdentity } from './process-identity.ts';
 import { writeFileAtomically } from './write-file.ts';
 
-export type ChildSpec = {
-  name: string;
-  command: string;
-  args: readonly string[];
-  env?: Record<string, string>;
-  cwd?: string;
+export interface ChildSpec {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Added to the launcher's own. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
   /** Output goes to `<logFolder>/<name>.log`. */
-  logFolder: string;
+  readonly logFolder: string;
   /** The pid and start time go to `<runFolder>/<name>.json`. */
-  runFolder: string;
+  readonly runFolder: string;
   /** The signal that asks for a clean end. */
-  stopSignal: 'SIGTERM' | 'SIGINT';
+  readonly stopSignal: 'SIGTERM' | 'SIGINT';
   /** After this long it is killed. */
-  stopTimeoutMs: number;
+  readonly stopTimeoutMs: number;
   /** The command brings its own setpriv (it changes its credentials, which clears the setting). */
-  bringsPdeathsig?: boolean;
-};
+  readonly bringsPdeathsig?: boolean;
+}
 
-export type ChildExit = { code: number | null; signal: NodeJS.Signals | null };
+export interface ChildExit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
 
-export type Child = {
-  name: string;
-  pid: number;
-  logFile: string;
+export interface Child {
+  readonly name: string;
+  readonly pid: number;
+  readonly logFile: string;
   /** Settles when the process is gone; never rejects. */
-  exited: Promise<ChildExit>;
+  readonly exited: Promise<ChildExit>;
   /** Undefined while it lives. */
   exit(): ChildExit | undefined;
   /** Asks it to end, kills it after its time-out, resolves when it is gone. */
   stop(): Promise<ChildExit>;
   /** SIGKILL to it and its group. */
   kill(): void;
-};
+}
 
 /** What a later launcher needs to end an orphan properly. */
-export type RunRecord = ProcessIdentity & { name: string; stopSignal: 'SIGTERM' | 'SIGINT' };
+export interface RunRecord extends ProcessIdentity {
+  readonly name: string;
+  readonly stopSignal: 'SIGTERM' | 'SIGINT';
+}
 
 /** A log larger than this is moved to `<name>.log.1` when its child starts. */
 const LOG_BYTES_MAX = 20 * 1024 * 1024;
 
-/** Starts a child. @throws Error when the command cannot be started at all. */
+/**
+ * Starts a child in a session of its own (Ctrl-C reaches the launcher alone, which stops them in
+ * order), ended by the kernel when the launcher is killed, recorded so that a later launcher knows
+ * its orphans, its output in a log file.
+ * @throws Error when the command cannot be started at all.
+ */
 export async function startChild(spec: ChildSpec): Promise<Child> {
   mkdirSync(spec.runFolder, { recursive: true });
   const { logFile, output } = openLog(spec.logFolder, spec.name);
@@ -62,7 +70,7 @@ export async function startChild(spec: ChildSpec): Promise<Child> {
   try {
     child = spawn(command, [...args], {
       ...options,
-      env: { ...process.env, ...spec.env },
+      env: childEnvironment(spec.env),
       stdio: ['ignore', output, output],
     });
     await spawned(child);
@@ -101,9 +109,12 @@ export function killChildren(): void {
   for (const child of living) child.kill();
 }
 
-function openLog(folder: string, name: string): { logFile: string; output: number } {
+function openLog(
+  folder: string,
+  name: string,
+): { readonly logFile: string; readonly output: number } {
   mkdirSync(folder, { recursive: true });
-  const logFile = join(folder, `${name}.log`);
+  const logFile = path.join(folder, `${name}.log`);
   const size = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
   if (size > LOG_BYTES_MAX) renameSync(logFile, `${logFile}.1`);
   return { logFile, output: openSync(logFile, 'a') };
@@ -119,7 +130,7 @@ function spawned(child: ChildProcess): Promise<void> {
 function watch(child: ChildProcess, spec: ChildSpec, logFile: string): Child {
   const pid = child.pid;
   if (pid === undefined) throw new Error(`${spec.name}: no pid`);
-  const runFile = join(spec.runFolder, `${spec.name}.json`);
+  const runFile = path.join(spec.runFolder, `${spec.name}.json`);
   const identity = identityOf(pid);
   if (identity !== undefined) {
     const record: RunRecord = { ...identity, name: spec.name, stopSignal: spec.stopSignal };

@@ -1,16 +1,18 @@
-/** The embedded ClickHouse: our HTTP server around chdb, a process of its own. */
 import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import path from 'node:path';
 import { packageRoot } from '../../lib/root.ts';
 import { type Child, startChild } from './child.ts';
 import type { EmbeddedEngine, EngineSetting } from './embedded.ts';
 import { answers200, waitUntil } from './wait.ts';
 
-const ENTRY = join(packageRoot, 'dist', 'deploy', 'local', 'clickhouse-server', 'main.js');
+const ENTRY = path.join(packageRoot, 'dist', 'deploy', 'local', 'clickhouse-server', 'main.js');
 const READY_TIMEOUT_MS = 30_000;
 const STOP_TIMEOUT_MS = 4_000;
 
-/** Prepares the server; `start` may be called again after it died. */
+/**
+ * The embedded ClickHouse: our HTTP server around chdb, a process of its own. Prepares it; `start`
+ * may be called again after it died.
+ */
 export async function embeddedClickhouse(setting: EngineSetting): Promise<EmbeddedEngine> {
   const port = await setting.ports.choose('clickhouse', setting.wantedPorts.clickhouse);
   const folder = setting.place.data('clickhouse');

@@ -1,16 +1,19 @@
-/**
- * The engines as containers, where a Docker engine answers. Loaded only then; testcontainers'
- * reaper removes the containers after this process, whatever ended it.
- */
 import { GenericContainer, type StartedTestContainer, Wait } from 'testcontainers';
-import type { EngineName } from './embedded.ts';
+import type { EngineName } from './config.ts';
 
-export type ContainerEngine = { address: string; stop(): Promise<void> };
+export interface ContainerEngine {
+  readonly address: string;
+  stop(): Promise<void>;
+}
 
 const STARTUP_TIMEOUT_MS = 180_000;
 const STOP_TIMEOUT_MS = 4_000;
 
-/** Starts one engine on a free port of this machine; its data lives as long as the container. */
+/**
+ * Starts one engine as a container on a free port of this machine; its data lives as long as the
+ * container. testcontainers' reaper removes it after this process, whatever ended that. Loaded only
+ * where a Docker engine answers.
+ */
 export async function startContainer(name: EngineName, port: number): Promise<ContainerEngine> {
   const { container, address } = RECIPES[name](port);
   const started: StartedTestContainer = await container
@@ -24,12 +27,12 @@ export async function startContainer(name: EngineName, port: number): Promise<Co
   };
 }
 
-type Recipe = (port: number) => {
-  container: GenericContainer;
-  address: (host: string) => string;
-};
+interface Recipe {
+  readonly container: GenericContainer;
+  readonly address: (host: string) => string;
+}
 
-const RECIPES: Record<EngineName, Recipe> = {
+const RECIPES: Readonly<Record<EngineName, (port: number) => Recipe>> = {
   kafka: (port) => ({
     // The broker tells clients its address: the port outside must be known before it starts.
     container: new GenericContainer('apache/kafka:4.3.1')

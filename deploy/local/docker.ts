@@ -1,17 +1,21 @@
-/** Whether a Docker engine answers, asked quickly and quietly. */
 import { existsSync } from 'node:fs';
 import { request } from 'node:http';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
+import os from 'node:os';
+import path from 'node:path';
 
 const PROBE_TIMEOUT_MS = 800;
 
-/** True when the engine behind DOCKER_HOST, or a socket at its usual place, answers a ping. */
-export async function dockerAnswers(): Promise<boolean> {
-  const host = process.env.DOCKER_HOST;
-  if (host === undefined || host === '') {
-    const sockets = ['/var/run/docker.sock', join(homedir(), '.docker', 'run', 'docker.sock')];
-    const socket = sockets.find((path) => existsSync(path));
+/**
+ * True when a Docker engine answers a ping within 0.8 s: the one of `host` (DOCKER_HOST), or the
+ * one behind a socket at its usual place.
+ */
+export async function dockerAnswers(host: string | undefined): Promise<boolean> {
+  if (host === undefined) {
+    const sockets = [
+      '/var/run/docker.sock',
+      path.join(os.homedir(), '.docker', 'run', 'docker.sock'),
+    ];
+    const socket = sockets.find((file) => existsSync(file));
     return socket !== undefined && ping({ socketPath: socket });
   }
   if (host.startsWith('unix://')) return ping({ socketPath: host.slice('unix://'.length) });
@@ -20,7 +24,9 @@ export async function dockerAnswers(): Promise<boolean> {
   return ping({ host: hostname, port: Number(port) || 2375 });
 }
 
-function ping(where: { socketPath: string } | { host: string; port: number }): Promise<boolean> {
+function ping(
+  where: { readonly socketPath: string } | { readonly host: string; readonly port: number },
+): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = request({ ...where, path: '/_ping', timeout: PROBE_TIMEOUT_MS }, (response) => {
       response.resume();

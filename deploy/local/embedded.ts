@@ -1,32 +1,31 @@
-/** What the four embedded engines have in common. */
 import type { Child } from './child.ts';
 import type { Place } from './place.ts';
 import type { PortBook } from './ports.ts';
 
-export type EngineName = 'kafka' | 'registry' | 'clickhouse' | 'postgres';
-
 /** Ports asked for; 0 means any free one. */
-export type EnginePorts = {
-  kafka: number;
-  controller: number;
-  registry: number;
-  clickhouse: number;
-  postgres: number;
-};
+export interface EnginePorts {
+  readonly kafka: number;
+  readonly controller: number;
+  readonly registry: number;
+  readonly clickhouse: number;
+  readonly postgres: number;
+}
 
-export type EngineSetting = {
-  place: Place;
-  ports: PortBook;
-  wantedPorts: EnginePorts;
-  say: (line: string) => void;
+/** What each embedded engine is given. */
+export interface EngineSetting {
+  readonly place: Place;
+  readonly ports: PortBook;
+  readonly wantedPorts: EnginePorts;
+  readonly javaHome: string | undefined;
+  readonly say: (line: string) => void;
   /** Aborted when the stack is to end while it still starts. */
-  signal?: AbortSignal | undefined;
-};
+  readonly signal?: AbortSignal | undefined;
+}
 
 /** An engine that is fetched and configured: it can be started, and again after it died. */
-export type EmbeddedEngine = {
-  address: string;
-  start: () => Promise<Child>;
+export interface EmbeddedEngine {
+  readonly address: string;
+  readonly start: () => Promise<Child>;
   /** Resolves when the engine serves; rejects when it ended or is too late. */
-  ready: (child: Child) => Promise<void>;
-};
+  readonly ready: (child: Child) => Promise<void>;
+}

@@ -1,21 +1,22 @@
-/**
- * The four engines alone, for development: `node engines-main.js --data DIR`. Prints one JSON line
- * with their addresses on standard output, progress on standard error; stays until SIGTERM.
- */
-import { resolve } from 'node:path';
+import path from 'node:path';
 import { Command } from 'commander';
+import { readLauncherConfig } from './config.ts';
 import { startEngines } from './engines.ts';
 import { takeLock } from './lock.ts';
 import { endOrphans } from './orphans.ts';
 import { placeAt } from './place.ts';
 
+/**
+ * The four engines alone, for development: `node engines-main.js --data DIR`. Prints one JSON line
+ * with their addresses on standard output, progress on standard error; stays until SIGTERM.
+ */
 const { data } = new Command('engines')
   .requiredOption('--data <dir>', 'folder for data, logs and ports')
   .parse()
-  .opts<{ data: string }>();
+  .opts<{ readonly data: string }>();
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
-const place = placeAt(resolve(data));
+const place = placeAt(path.resolve(data));
 const locked = takeLock(place.lock);
 if (!locked.ok) {
   say(`Engines already run in ${place.folder} (pid ${locked.owner.pid}).`);
@@ -23,7 +24,11 @@ if (!locked.ok) {
 }
 try {
   await endOrphans(place.run);
-  const { kinds, pids, stop, kill, ...addresses } = await startEngines({ place, say });
+  const { kinds, pids, stop, kill, ...addresses } = await startEngines({
+    place,
+    config: readLauncherConfig(),
+    say,
+  });
   process.stdout.write(`${JSON.stringify({ ...addresses, kinds, pids: pids() })}\n`);
   let asked = 0;
   const end = async () => {

@@ -1,10 +1,7 @@
-/**
- * The four engines everything else runs on. For each: the server its environment variable names,
- * else a container when a Docker engine answers, else the embedded one.
- */
 import { embeddedClickhouse } from './clickhouse.ts';
+import { ENGINE_VARIABLES, type EngineName, type EnginesConfig } from './config.ts';
 import { dockerAnswers } from './docker.ts';
-import type { EmbeddedEngine, EngineName, EnginePorts, EngineSetting } from './embedded.ts';
+import type { EmbeddedEngine, EnginePorts, EngineSetting } from './embedded.ts';
 import { embeddedKafka } from './kafka.ts';
 import type { Place } from './place.ts';
 import { openPortBook, type PortBook } from './ports.ts';
@@ -12,45 +9,43 @@ import { embeddedPostgres } from './postgres.ts';
 import { embeddedRegistry } from './registry.ts';
 import { type Supervised, supervise } from './supervisor.ts';
 
-export type { EngineName };
 export type EngineKind = 'external' | 'container' | 'embedded';
 
-export type EnginesOptions = {
-  place: Place;
+export interface EnginesOptions {
+  readonly place: Place;
+  readonly config: EnginesConfig;
   /** Chosen and remembered ports; by default a book in `place`. */
-  ports?: PortBook;
+  readonly ports?: PortBook;
   /** Ports to ask for, 0 for any free one. */
-  wantedPorts?: Partial<EnginePorts>;
-  /** Embedded engines whatever the environment says (the tests). */
-  embedded?: boolean;
+  readonly wantedPorts?: Partial<EnginePorts>;
   /** Progress and restarts, a line each. */
-  say?: (line: string) => void;
-  /** Gives up a start that is under way, and stops what runs. */
-  signal?: AbortSignal;
-};
+  readonly say?: (line: string) => void;
+  /** Gives up a start that is under way; engines that all run end by `stop` alone. */
+  readonly signal?: AbortSignal;
+}
 
-export type Engines = {
-  kafkaBrokers: string;
-  registryUrl: string;
-  clickhouseUrl: string;
-  postgresUrl: string;
-  kinds: Record<EngineName, EngineKind>;
+export interface Engines {
+  readonly kafkaBrokers: string;
+  readonly registryUrl: string;
+  readonly clickhouseUrl: string;
+  readonly postgresUrl: string;
+  readonly kinds: Readonly<Record<EngineName, EngineKind>>;
   /** Pids of the embedded ones that live now. */
   pids(): Partial<Record<EngineName, number>>;
   /** Ends all that were started, within 5 s each, side by side. */
   stop(): Promise<void>;
   /** SIGKILL to the embedded ones. */
   kill(): void;
-};
+}
 
-type Running = {
-  name: EngineName;
-  kind: EngineKind;
-  address: string;
+interface Running {
+  readonly name: EngineName;
+  readonly kind: EngineKind;
+  readonly address: string;
   pid(): number | undefined;
   stop(): Promise<void>;
   kill(): void;
-};
+}
 
 export const DEFAULT_ENGINE_PORTS: EnginePorts = {
   kafka: 9092,
@@ -60,25 +55,21 @@ export const DEFAULT_ENGINE_PORTS: EnginePorts = {
   postgres: 5432,
 };
 
-const VARIABLES: Record<EngineName, string> = {
-  kafka: 'KAFKA_BROKERS',
-  registry: 'SCHEMA_REGISTRY_URL',
-  clickhouse: 'CLICKHOUSE_URL',
-  postgres: 'DATABASE_URL',
-};
-
-const EMBEDDED: Record<EngineName, (setting: EngineSetting) => Promise<EmbeddedEngine>> = {
-  kafka: embeddedKafka,
-  registry: embeddedRegistry,
-  clickhouse: embeddedClickhouse,
-  postgres: embeddedPostgres,
-};
+const EMBEDDED: Readonly<Record<EngineName, (setting: EngineSetting) => Promise<EmbeddedEngine>>> =
+  {
+    kafka: embeddedKafka,
+    registry: embeddedRegistry,
+    clickhouse: embeddedClickhouse,
+    postgres: embeddedPostgres,
+  };
 
 const NAMES = Object.keys(EMBEDDED) as EngineName[];
 
 /**
- * Starts what is needed, side by side, and keeps it running.
- * @throws Sorry or Error when one cannot be started; the others are stopped then.
+ * Starts the four engines everything else runs on, side by side, and keeps them running. For each:
+ * the server its environment variable names, else a container when a Docker engine answers, else
+ * the embedded one.
+ * @throws SetupError or Error when one cannot be started; the others are stopped then.
  */
 export async function startEngines(options: EnginesOptions): Promise<Engines> {
   const say = options.say ?? (() => {});
@@ -86,13 +77,23 @@ export async function startEngines(options: EnginesOptions): Promise<Engines> {
   const ports = options.ports ?? ownBook;
   if (ports === undefined) throw new Error('unreachable');
   const wantedPorts = { ...DEFAULT_ENGINE_PORTS, ...options.wantedPorts };
-  const { place, signal } = options;
-  const setting: EngineSetting = { place, ports, wantedPorts, say, signal };
-  const withDocker = options.embedded !== true && (await dockerAnswers());
+  const { place, config } = options;
+  // Only while they start: later the processes that write to them are to stop first.
+  const starting = new AbortController();
+  const giveUp = () => starting.abort();
+  if (options.signal?.aborted === true) giveUp();
+  options.signal?.addEventListener('abort', giveUp, { once: true });
+  const setting: EngineSetting = {
+    ...{ place, ports, wantedPorts, say },
+    javaHome: config.javaHome,
+    signal: starting.signal,
+  };
+  const withDocker = await dockerAnswers(config.dockerHost);
 
   const started = await Promise.allSettled(
-    NAMES.map((name) => startEngine(name, setting, options.embedded === true, withDocker)),
+    NAMES.map((name) => startEngine(name, setting, config.external[name], withDocker)),
   );
+  options.signal?.removeEventListener('abort', giveUp);
   const running = started.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   const stop = async () => {
     await Promise.all(running.map((engine) => engine.stop()));
@@ -120,12 +121,11 @@ export async function startEngines(options: EnginesOptions): Promise<Engines> {
 async function startEngine(
   name: EngineName,
   setting: EngineSetting,
-  onlyEmbedded: boolean,
+  external: string | undefined,
   withDocker: boolean,
 ): Promise<Running> {
-  const external = onlyEmbedded ? undefined : process.env[VARIABLES[name]];
-  if (external !== undefined && external !== '') {
-    setting.say(`${name}: using the one of ${VARIABLES[name]}`);
+  if (external !== undefined) {
+    setting.say(`${name}: using the one of ${ENGINE_VARIABLES[name]}`);
     return { name, kind: 'external', address: external, ...nothingToStop };
   }
   return withDocker ? startInContainer(name, setting) : startEmbedded(name, setting);

@@ -1,10 +1,12 @@
-/** Asks a broker for its metadata. The one place of this folder that knows the Kafka client. */
 import { Kafka, logLevel } from 'kafkajs';
 
 const CONNECT_TIMEOUT_MS = 1_000;
 const REQUEST_TIMEOUT_MS = 3_000;
 
-/** True when the broker answers a metadata request and a controller is elected; else throws. */
+/**
+ * True when the broker answers a metadata request and a controller is elected; else throws.
+ * Nothing else in deploy/local knows the Kafka client.
+ */
 export async function kafkaAnswers(brokers: string): Promise<boolean> {
   const admin = new Kafka({
     clientId: 'pillole-launcher',

@@ -1,8 +1,7 @@
-/** The embedded Kafka broker: KRaft, broker and controller in one JVM, jars from Maven. */
 import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { packageRoot } from '../../lib/root.ts';
@@ -15,22 +14,25 @@ import { waitUntil } from './wait.ts';
 import { writeFileAtomically } from './write-file.ts';
 
 const KAFKA_VERSION = '4.3.1';
-const HERE = join(packageRoot, 'deploy', 'local');
+const HERE = path.join(packageRoot, 'deploy', 'local');
 const READY_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 5_000;
 
-/** Fetches, formats and prepares the broker; `start` may be called again after it died. */
+/**
+ * The embedded Kafka broker: KRaft, broker and controller in one JVM, jars from Maven. Fetches,
+ * formats and prepares it; `start` may be called again after it died.
+ */
 export async function embeddedKafka(setting: EngineSetting): Promise<EmbeddedEngine> {
-  const java = findJava();
+  const java = findJava(setting.javaHome);
   const port = await setting.ports.choose('kafka', setting.wantedPorts.kafka);
   const controllerPort = await setting.ports.choose(
     'kafka-controller',
     setting.wantedPorts.controller,
   );
-  const pom = join(HERE, 'engines-pom.xml');
+  const pom = path.join(HERE, 'engines-pom.xml');
   // Another pom, another folder: jars of an earlier one are not mixed with it.
   const pomHash = createHash('sha256').update(readFileSync(pom)).digest('hex').slice(0, 8);
-  const jars = join(setting.place.engines, `kafka-${KAFKA_VERSION}-${pomHash}`);
+  const jars = path.join(setting.place.engines, `kafka-${KAFKA_VERSION}-${pomHash}`);
   if (!existsSync(jars)) setting.say(`kafka: downloading ${KAFKA_VERSION} (80 MB, once)`);
   await fillOnce(jars, (folder) =>
     runMaven(
@@ -44,11 +46,11 @@ export async function embeddedKafka(setting: EngineSetting): Promise<EmbeddedEng
   const folder = setting.place.data('kafka');
   mkdirSync(folder, { recursive: true });
   const jvm = jvmArguments(jars);
-  const logDir = join(folder, 'log');
+  const logDir = path.join(folder, 'log');
   if (!existsSync(logDir)) {
     await format(java, jvm, folder, logDir, { port, controllerPort }, setting.signal);
   }
-  const config = join(folder, 'server.properties');
+  const config = path.join(folder, 'server.properties');
   writeFileAtomically(config, serverProperties({ port, controllerPort }, logDir));
   const brokers = `127.0.0.1:${port}`;
   return {
@@ -71,7 +73,10 @@ export async function embeddedKafka(setting: EngineSetting): Promise<EmbeddedEng
   };
 }
 
-type KafkaPorts = { port: number; controllerPort: number };
+interface KafkaPorts {
+  readonly port: number;
+  readonly controllerPort: number;
+}
 
 /** Formats beside and renames: a start that is killed half-way leaves nothing half formatted. */
 async function format(
@@ -82,9 +87,9 @@ async function format(
   ports: KafkaPorts,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const beside = join(folder, 'log.part');
+  const beside = path.join(folder, 'log.part');
   rmSync(beside, { recursive: true, force: true });
-  const config = join(folder, 'format.properties');
+  const config = path.join(folder, 'format.properties');
   writeFileAtomically(config, serverProperties(ports, beside));
   const clusterId = randomBytes(16).toString('base64url').replace(/^-/, 'A');
   const args = [...jvm, 'kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', config];
@@ -93,13 +98,13 @@ async function format(
 }
 
 function jvmArguments(jars: string): string[] {
-  const logging = pathToFileURL(join(HERE, 'kafka-log4j2.properties')).href;
+  const logging = pathToFileURL(path.join(HERE, 'kafka-log4j2.properties')).href;
   return [
     '-Xms256m',
     '-Xmx512m',
     ...['-XX:+UseG1GC', '-XX:MaxGCPauseMillis=20', '-XX:+ExitOnOutOfMemoryError'],
     ...['-XX:-UsePerfData', '-Djava.awt.headless=true', `-Dlog4j2.configurationFile=${logging}`],
-    ...['-cp', join(jars, '*')],
+    ...['-cp', path.join(jars, '*')],
   ];
 }
 

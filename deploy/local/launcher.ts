@@ -1,5 +1,5 @@
-/** Brings the whole stack up, in order, and down again in the reverse one. */
 import { provision } from '../provision.ts';
+import type { LauncherConfig } from './config.ts';
 import { type Engines, startEngines } from './engines.ts';
 import { endOrphans } from './orphans.ts';
 import type { Place } from './place.ts';
@@ -12,34 +12,41 @@ import { welcome } from './welcome.ts';
 /** Enough for several instances of each process; every further one costs each of them a little. */
 const LOCAL_PARTITIONS = 4;
 
-export type LaunchOptions = {
-  place: Place;
-  demo: boolean;
-  namespace: string;
-  say: (line: string) => void;
+export interface LaunchOptions {
+  readonly place: Place;
+  readonly demo: boolean;
+  readonly config: LauncherConfig;
+  readonly say: (line: string) => void;
   /** Aborted to stop, at whatever point of the start. */
-  signal: AbortSignal;
-};
+  readonly signal: AbortSignal;
+}
 
 /**
- * Runs the stack until `signal` is aborted; resolves when everything it started is gone.
- * @throws Sorry or Error when it cannot be brought up; what was started is stopped then.
+ * Brings the whole stack up, in order, and when `signal` is aborted down again in the reverse one;
+ * resolves when everything it started is gone.
+ * @throws SetupError or Error when it cannot be brought up; what was started is stopped then.
  */
 export async function launch(options: LaunchOptions): Promise<void> {
-  const { place, say, signal } = options;
+  const { place, config, say, signal } = options;
   const startedAt = Date.now();
   removeStackFile(place.stack);
   const orphans = await endOrphans(place.run);
   if (orphans.length > 0) say(`ended what an earlier start left: ${orphans.join(', ')}`);
   const ports = openPortBook(place.ports);
+  // An engine that is killed at the end would say that it is restarted.
+  const sayWhileUp = (line: string) => {
+    if (!signal.aborted) say(line);
+  };
   let engines: Engines | undefined;
   let platform: Platform | undefined;
   try {
     say('starting the engines');
-    engines = await startEngines({ place, ports, say, signal });
-    const addresses: Addresses = { ...addressesOf(engines), namespace: options.namespace };
+    engines = await startEngines({ place, config, ports, say: sayWhileUp, signal });
+    const addresses: Addresses = { ...addressesOf(engines), namespace: config.namespace };
     say('creating topics, schemas and tables');
-    await provision({ ...addresses, settings: { partitions: LOCAL_PARTITIONS } });
+    // Not waited for once we are to stop: it may be retrying.
+    const settings = { partitions: LOCAL_PARTITIONS };
+    await Promise.race([provision({ ...addresses, settings }), aborted(signal)]);
     signal.throwIfAborted();
     const specs = wantedProcesses(options.demo);
     const writeStack = () => {

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import os from 'node:os';
+import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { takeLock } from './lock.ts';
 import { identityOf } from './process-identity.ts';
@@ -10,8 +10,8 @@ import { identityOf } from './process-identity.ts';
 let folder: string;
 let file: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'pillole lock-'));
-  file = join(folder, 'lock');
+  folder = mkdtempSync(path.join(os.tmpdir(), 'pillole lock-'));
+  file = path.join(folder, 'lock');
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -1,18 +1,26 @@
-/** A lock file that names its owner, so that a lock left by a killed process is recognised. */
 import { randomUUID } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { identityOf, isAlive, type ProcessIdentity, parseIdentity } from './process-identity.ts';
+import path from 'node:path';
+import {
+  identityOf,
+  isSameAlive,
+  type ProcessIdentity,
+  parseIdentity,
+} from './process-identity.ts';
 
-export type Lock = { release(): void };
-export type LockResult = { ok: true; lock: Lock } | { ok: false; owner: ProcessIdentity };
+export interface Lock {
+  release(): void;
+}
+export type LockResult =
+  | { readonly ok: true; readonly lock: Lock }
+  | { readonly ok: false; readonly owner: ProcessIdentity };
 
 /**
- * Takes the lock or says who holds it. A lock whose owner is dead is taken over. The file appears
- * whole (link of a finished file), so no reader meets half of it.
+ * Takes the lock or says who holds it. The file names its owner: a lock whose owner is dead is
+ * taken over. It appears whole (link of a finished file), so no reader meets half of it.
  */
 export function takeLock(file: string): LockResult {
-  mkdirSync(dirname(file), { recursive: true });
+  mkdirSync(path.dirname(file), { recursive: true });
   const self = identityOf(process.pid);
   if (self === undefined) throw new Error('cannot read the start time of this process');
   const mine = `${file}.${process.pid}.${randomUUID()}`;
@@ -23,7 +31,7 @@ export function takeLock(file: string): LockResult {
         return { ok: true, lock: { release: () => release(file, self) } };
       const owner = readOwner(file);
       if (owner === 'absent') continue;
-      if (owner !== 'unreadable' && isAlive(owner)) return { ok: false, owner };
+      if (owner !== 'unreadable' && isSameAlive(owner)) return { ok: false, owner };
       setAside(file, owner);
     }
   } finally {
@@ -61,7 +69,7 @@ function setAside(file: string, expected: ProcessIdentity | 'unreadable'): void 
   const wrongOne =
     typeof moved === 'object' &&
     (expected === 'unreadable' || moved.startTime !== expected.startTime) &&
-    isAlive(moved);
+    isSameAlive(moved);
   if (wrongOne) linkIfAbsent(aside, file);
   rmSync(aside, { force: true });
 }

@@ -1,16 +1,23 @@
-/** `npm start`: the whole platform on this machine. */
 import { setMaxListeners } from 'node:events';
-import { resolve } from 'node:path';
+import path from 'node:path';
 import { Command } from 'commander';
 import { killChildren } from './child.ts';
+import { readLauncherConfig } from './config.ts';
 import { takeLock } from './lock.ts';
 import { placeAt } from './place.ts';
-import { Sorry } from './sorry.ts';
+import { SetupError } from './setup-error.ts';
 
-type Options = { demo: boolean; quiet?: true; data?: string };
+interface Options {
+  readonly demo: boolean;
+  readonly quiet?: true;
+  readonly data?: string;
+}
 
-/** Everything is down within ten seconds. */
-const STOP_MS_MAX = 9_000;
+/**
+ * Everything is down within ten seconds: the processes have six of them (platform.ts), the engines
+ * what is left.
+ */
+const STOP_MS_MAX = 9_500;
 
 const options = new Command('npm start --')
   .description('Runs pillole with all its engines on this machine.')
@@ -24,6 +31,7 @@ process.exitCode = await run(options);
 // A timer or socket left somewhere must not keep a stopped launcher alive.
 process.exit();
 
+/** `npm start`: the whole platform on this machine. @returns the exit code. */
 async function run({ demo, quiet, data }: Options): Promise<number> {
   // The terminal may be gone before we are.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
@@ -31,7 +39,7 @@ async function run({ demo, quiet, data }: Options): Promise<number> {
   const say = (line: string) => {
     if (quiet !== true) process.stdout.write(`${line}\n`);
   };
-  const place = placeAt(data === undefined ? undefined : resolve(data));
+  const place = placeAt(data === undefined ? undefined : path.resolve(data));
   const locked = takeLock(place.lock);
   if (!locked.ok) {
     complain(
@@ -45,13 +53,12 @@ async function run({ demo, quiet, data }: Options): Promise<number> {
     checkNode();
     // After the check: an old Node may not even load the rest.
     const { launch } = await import('./launcher.ts');
-    const namespace = process.env.PILLOLE_NAMESPACE ?? '';
-    await launch({ place, demo, namespace, say, signal: stopping });
+    await launch({ place, demo, config: readLauncherConfig(), say, signal: stopping });
     say('pillole has stopped.');
     return 0;
   } catch (error) {
     complain(
-      error instanceof Sorry
+      error instanceof SetupError
         ? error.message
         : `pillole cannot start: ${(error as Error).message} (logs: ${place.logs})`,
     );
@@ -89,7 +96,7 @@ function checkNode(): void {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   const fits = (major === 20 && minor >= 19) || major === 21 || major === 22;
   if (fits) return;
-  throw new Sorry(
+  throw new SetupError(
     `Node 20.19 to 22 is needed, this is ${process.versions.node}; ` +
       'install it with: nvm install 22 (or from nodejs.org)',
   );

@@ -1,24 +1,23 @@
-/** Engines that come as Maven artifacts: fetched once, kept whole or not at all. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { isAlive, parseIdentity, startTimeOf } from './process-identity.ts';
-import { Sorry } from './sorry.ts';
+import path from 'node:path';
+import { isSameAlive, parseIdentity, startTimeOf } from './process-identity.ts';
+import { SetupError } from './setup-error.ts';
 
 /** Lines of Maven's output kept for the error message. */
 const OUTPUT_LINES_MAX = 200;
 
 /**
- * Fills `folder` by `fill(temporary folder)` and renames it into place, so that nobody finds half
- * of it; of two at a time the first wins. Does nothing when the folder is there.
+ * Fetches an engine once: fills `folder` by `fill(temporary folder)` and renames it into place, so
+ * that nobody finds half of it; of two at a time the first wins. Does nothing when it is there.
  */
 export async function fillOnce(
   folder: string,
   fill: (temporary: string) => Promise<void>,
 ): Promise<void> {
   if (existsSync(folder)) return;
-  mkdirSync(dirname(folder), { recursive: true });
+  mkdirSync(path.dirname(folder), { recursive: true });
   removeLeftovers(folder);
   const owner = Buffer.from(startTimeOf(process.pid) ?? '').toString('hex');
   const temporary = `${folder}.part-${process.pid}-${owner}-${randomUUID().slice(0, 8)}`;
@@ -33,7 +32,7 @@ export async function fillOnce(
   }
 }
 
-/** Runs Maven. @throws Sorry when it is missing or fails, with its first error line. */
+/** Runs Maven. @throws SetupError when it is missing or fails, with its first error line. */
 export async function runMaven(args: readonly string[], signal?: AbortSignal): Promise<void> {
   const lines: string[] = [];
   const code = await new Promise<number | null>((resolve, reject) => {
@@ -50,7 +49,7 @@ export async function runMaven(args: readonly string[], signal?: AbortSignal): P
     child.once('error', (error: NodeJS.ErrnoException) =>
       reject(
         error.code === 'ENOENT'
-          ? new Sorry(
+          ? new SetupError(
               'Maven is needed once, to fetch the engines, and was not found; install it with: ' +
                 'sudo apt-get install maven (macOS: brew install maven)',
             )
@@ -62,19 +61,21 @@ export async function runMaven(args: readonly string[], signal?: AbortSignal): P
   signal?.throwIfAborted();
   if (code === 0) return;
   const reason = lines.find((line) => line.startsWith('[ERROR]')) ?? lines.at(-1) ?? '';
-  throw new Sorry(`Maven could not fetch the engines: ${reason.replace('[ERROR] ', '').trim()}`);
+  throw new SetupError(
+    `Maven could not fetch the engines: ${reason.replace('[ERROR] ', '').trim()}`,
+  );
 }
 
 /** What a killed download left: its name tells whose it was. */
 function removeLeftovers(folder: string): void {
   const prefix = `${folder}.part-`;
-  for (const name of readdirSync(dirname(folder))) {
-    const path = join(dirname(folder), name);
-    if (!path.startsWith(prefix)) continue;
-    const [pid, owner] = path.slice(prefix.length).split('-');
+  for (const name of readdirSync(path.dirname(folder))) {
+    const leftover = path.join(path.dirname(folder), name);
+    if (!leftover.startsWith(prefix)) continue;
+    const [pid, owner] = leftover.slice(prefix.length).split('-');
     const startTime = Buffer.from(owner ?? '', 'hex').toString();
     const identity = parseIdentity(JSON.stringify({ pid: Number(pid), startTime }));
-    if (identity !== undefined && isAlive(identity)) continue;
-    rmSync(path, { recursive: true, force: true });
+    if (identity !== undefined && isSameAlive(identity)) continue;
+    rmSync(leftover, { recursive: true, force: true });
   }
 }

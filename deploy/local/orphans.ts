@@ -1,8 +1,7 @@
-/** Ends what an earlier launcher left behind when it was killed by -9. */
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import path from 'node:path';
 import type { RunRecord } from './child.ts';
-import { isAlive, parseIdentity } from './process-identity.ts';
+import { isSameAlive, parseIdentity } from './process-identity.ts';
 import { waitUntil } from './wait.ts';
 
 /** A clean end is asked for first; then SIGKILL. */
@@ -10,12 +9,13 @@ const CLEAN_END_MS = 4_000;
 const KILLED_END_MS = 5_000;
 
 /**
- * Ends every process recorded in `runFolder` that still lives with the recorded start time (a
- * reused pid is left alone) and removes the records. Answers the names of those it ended.
+ * Ends what an earlier launcher left behind when it was killed by -9: every process recorded in
+ * `runFolder` that still lives with the recorded start time (a reused pid is left alone). Removes
+ * the records. @returns the names of those it ended.
  */
 export async function endOrphans(runFolder: string): Promise<string[]> {
   const records = readRecords(runFolder);
-  const living = records.filter(({ record }) => isAlive(record));
+  const living = records.filter(({ record }) => isSameAlive(record));
   await Promise.all(living.map(({ record }) => endOne(record)));
   for (const { file } of records) rmSync(file, { force: true });
   return living.map(({ record }) => record.name);
@@ -23,7 +23,7 @@ export async function endOrphans(runFolder: string): Promise<string[]> {
 
 async function endOne(record: RunRecord): Promise<void> {
   signal(record, record.pid, record.stopSignal);
-  const gone = () => !isAlive(record);
+  const gone = () => !isSameAlive(record);
   try {
     await waitUntil(`end of ${record.name}`, gone, { timeoutMs: CLEAN_END_MS, intervalMs: 50 });
   } catch {
@@ -34,13 +34,13 @@ async function endOne(record: RunRecord): Promise<void> {
 }
 
 function signal(record: RunRecord, target: number, name: NodeJS.Signals): void {
-  if (!isAlive(record)) return;
+  if (!isSameAlive(record)) return;
   try {
     process.kill(target, name);
   } catch {}
 }
 
-function readRecords(runFolder: string): { file: string; record: RunRecord }[] {
+function readRecords(runFolder: string): { readonly file: string; readonly record: RunRecord }[] {
   let names: string[];
   try {
     names = readdirSync(runFolder).filter((name) => name.endsWith('.json'));
@@ -48,7 +48,7 @@ function readRecords(runFolder: string): { file: string; record: RunRecord }[] {
     return [];
   }
   return names.flatMap((name) => {
-    const file = join(runFolder, name);
+    const file = path.join(runFolder, name);
     const text = readFileSync(file, 'utf8');
     const identity = parseIdentity(text);
     if (identity === undefined) return [];

@@ -1,30 +1,30 @@
-/** Where the local stack keeps its things. */
-import { join } from 'node:path';
+import path from 'node:path';
 import { packageRoot } from '../../lib/root.ts';
 
-export type Place = {
+/** Where the local stack keeps its things. */
+export interface Place {
   /** All below it belongs to one stack. */
-  folder: string;
-  data: (engine: string) => string;
-  logs: string;
-  run: string;
-  lock: string;
-  ports: string;
-  stack: string;
+  readonly folder: string;
+  readonly data: (engine: string) => string;
+  readonly logs: string;
+  readonly run: string;
+  readonly lock: string;
+  readonly ports: string;
+  readonly stack: string;
   /** Downloaded engines: the same for every stack of this clone. */
-  engines: string;
-};
+  readonly engines: string;
+}
 
 /** The layout below `folder` (`.local` of the clone by default). */
-export function placeAt(folder: string = join(packageRoot, '.local')): Place {
+export function placeAt(folder: string = path.join(packageRoot, '.local')): Place {
   return {
     folder,
-    data: (engine) => join(folder, 'data', engine),
-    logs: join(folder, 'logs'),
-    run: join(folder, 'run'),
-    lock: join(folder, 'lock'),
-    ports: join(folder, 'ports.json'),
-    stack: join(folder, 'stack.json'),
-    engines: join(packageRoot, '.local', 'engines'),
+    data: (engine) => path.join(folder, 'data', engine),
+    logs: path.join(folder, 'logs'),
+    run: path.join(folder, 'run'),
+    lock: path.join(folder, 'lock'),
+    ports: path.join(folder, 'ports.json'),
+    stack: path.join(folder, 'stack.json'),
+    engines: path.join(packageRoot, '.local', 'engines'),
   };
 }

@@ -1,4 +1,3 @@
-/** The processes of the platform, started and watched. */
 import { type Child, startChild } from './child.ts';
 import type { Place } from './place.ts';
 import type { PortBook } from './ports.ts';
@@ -13,28 +12,34 @@ import type { StackEntry } from './stack-file.ts';
 import { type Supervised, supervise } from './supervisor.ts';
 import { answers200, waitUntil } from './wait.ts';
 
-export type PlatformOptions = {
-  specs: readonly ProcessSpec[];
-  addresses: Addresses;
-  place: Place;
-  ports: PortBook;
-  say: (line: string) => void;
-  onChange: () => void;
-  signal?: AbortSignal;
-};
+export interface PlatformOptions {
+  readonly specs: readonly ProcessSpec[];
+  readonly addresses: Addresses;
+  readonly place: Place;
+  readonly ports: PortBook;
+  readonly say: (line: string) => void;
+  readonly onChange: () => void;
+  readonly signal?: AbortSignal;
+}
 
-export type Platform = {
+export interface Platform {
   entries(): StackEntry[];
   /** Names of those that did not get ready in time. */
-  late: string[];
+  readonly late: readonly string[];
   stop(): Promise<void>;
-};
+}
 
 const READY_TIMEOUT_MS = 60_000;
-/** Half of the launcher's ten seconds; the other half is the engines'. */
-const STOP_TIMEOUT_MS = 4_500;
+/**
+ * A little more than a process takes to end itself (STOP_DEADLINE_MS of lib/run.ts). What is left
+ * of the launcher's ten seconds is the engines'.
+ */
+const STOP_TIMEOUT_MS = 6_000;
 
-/** Starts all of them side by side; resolves when each is ready or late. */
+/**
+ * Starts the processes of the platform side by side and watches them; resolves when each is ready
+ * or late.
+ */
 export async function startPlatform(options: PlatformOptions): Promise<Platform> {
   const { specs, ports, say, signal } = options;
   const placed: PlacedProcess[] = [];

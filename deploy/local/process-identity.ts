@@ -1,12 +1,15 @@
-/**
- * Who a process is: its pid and the moment it started. A pid alone is reused by the system; both
- * together are not, so nobody ever signals a stranger.
- */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** `startTime` is opaque: equal strings mean the same process on the same boot. */
-export type ProcessIdentity = { pid: number; startTime: string };
+/**
+ * Who a process is: its pid and the moment it started. A pid alone is reused by the system; both
+ * together are not, so nobody ever signals a stranger. `startTime` is opaque: equal strings mean
+ * the same process on the same boot.
+ */
+export interface ProcessIdentity {
+  readonly pid: number;
+  readonly startTime: string;
+}
 
 /** Start time of a living process, undefined when there is none (a zombie counts as none). */
 export function startTimeOf(pid: number): string | undefined {
@@ -19,8 +22,13 @@ export function identityOf(pid: number): ProcessIdentity | undefined {
   return startTime === undefined ? undefined : { pid, startTime };
 }
 
+/** True while a process lives under this pid, whoever it is. */
+export function isAlive(pid: number): boolean {
+  return startTimeOf(pid) !== undefined;
+}
+
 /** True while exactly this process lives. */
-export function isAlive(identity: ProcessIdentity): boolean {
+export function isSameAlive(identity: ProcessIdentity): boolean {
   return startTimeOf(identity.pid) === identity.startTime;
 }
 

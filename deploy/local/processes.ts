@@ -1,25 +1,29 @@
-/** The processes of the platform, as `npm start` runs them on one machine. */
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import path from 'node:path';
 import { packageRoot } from '../../lib/root.ts';
 import type { Engines } from './engines.ts';
 
-export type ProcessSpec = {
-  name: string;
+/** A process of the platform. */
+export interface ProcessSpec {
+  readonly name: string;
   /** Below `dist`. */
-  entry: string;
-  args: readonly string[];
+  readonly entry: string;
+  readonly args: readonly string[];
   /** Port asked for, of /metrics, /health and /ready. */
-  metricsPort: number;
+  readonly metricsPort: number;
   /** What it serves to others. `key` is its name in stack.json. */
-  serves?: { key: 'ingest' | 'api' | 'stream'; port: number; scheme: 'http' | 'ws' };
+  readonly serves?: {
+    readonly key: 'ingest' | 'api' | 'stream';
+    readonly port: number;
+    readonly scheme: 'http' | 'ws';
+  };
   /** Left out with --no-demo. */
-  isDemo?: true;
-};
+  readonly isDemo?: true;
+}
 
 const pipelines = 'pipelines/main.js';
 
-/** In the order in which they are started and listed. */
+/** As `npm start` runs them on one machine, in the order in which they are started and listed. */
 export const PROCESSES: readonly ProcessSpec[] = [
   {
     ...{ name: 'ingest', entry: 'gateway/ingest/main.js', args: [], metricsPort: 9101 },
@@ -42,17 +46,17 @@ export const PROCESSES: readonly ProcessSpec[] = [
 ];
 
 /** A process with its ports chosen. */
-export type PlacedProcess = {
-  spec: ProcessSpec;
-  metricsPort: number;
+export interface PlacedProcess {
+  readonly spec: ProcessSpec;
+  readonly metricsPort: number;
   /** `http://…` or `ws://…` of what it serves. */
-  url?: string;
-  port?: number;
-};
+  readonly url?: string;
+  readonly port?: number;
+}
 
 /** Absolute path of the compiled entry. */
 export function entryOf(spec: ProcessSpec): string {
-  return join(packageRoot, 'dist', spec.entry);
+  return path.join(packageRoot, 'dist', spec.entry);
 }
 
 /** What is started, with or without the demo market. @throws Error when the build is not there. */
@@ -63,10 +67,11 @@ export function wantedProcesses(demo: boolean): ProcessSpec[] {
   throw new Error(`dist/${missing.entry} is not built; run: npm run build`);
 }
 
-export type Addresses = Pick<
-  Engines,
-  'kafkaBrokers' | 'registryUrl' | 'clickhouseUrl' | 'postgresUrl'
-> & { namespace: string };
+/** Where the engines are, and the namespace in them. */
+export interface Addresses
+  extends Pick<Engines, 'kafkaBrokers' | 'registryUrl' | 'clickhouseUrl' | 'postgresUrl'> {
+  readonly namespace: string;
+}
 
 /** Everything a process is told; each reads the part it needs. */
 export function environmentOf(

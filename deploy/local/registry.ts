@@ -1,6 +1,5 @@
-/** The embedded Schema Registry: Apicurio, which speaks Confluent's API, on an H2 file. */
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import path from 'node:path';
 import { extract } from 'tar';
 import { type Child, startChild } from './child.ts';
 import type { EmbeddedEngine, EngineSetting } from './embedded.ts';
@@ -14,18 +13,21 @@ const ARTIFACT = `io.apicurio:apicurio-registry-app:${VERSION}:tar.gz:all`;
 const READY_TIMEOUT_MS = 90_000;
 const STOP_TIMEOUT_MS = 4_000;
 
-/** Fetches and prepares the registry; `start` may be called again after it died. */
+/**
+ * The embedded Schema Registry: Apicurio, which speaks Confluent's API, on an H2 file. Fetches and
+ * prepares it; `start` may be called again after it died.
+ */
 export async function embeddedRegistry(setting: EngineSetting): Promise<EmbeddedEngine> {
-  const java = findJava();
+  const java = findJava(setting.javaHome);
   const port = await setting.ports.choose('registry', setting.wantedPorts.registry);
-  const app = join(setting.place.engines, `apicurio-registry-${VERSION}`);
+  const app = path.join(setting.place.engines, `apicurio-registry-${VERSION}`);
   if (!existsSync(app)) setting.say(`registry: downloading Apicurio ${VERSION} (110 MB, once)`);
   await fillOnce(app, async (folder) => {
     await runMaven(
       ['dependency:copy', `-Dartifact=${ARTIFACT}`, `-DoutputDirectory=${folder}`],
       setting.signal,
     );
-    const archive = join(folder, `apicurio-registry-app-${VERSION}-all.tar.gz`);
+    const archive = path.join(folder, `apicurio-registry-app-${VERSION}-all.tar.gz`);
     await extract({ file: archive, cwd: folder });
     rmSync(archive);
   });
@@ -41,7 +43,7 @@ export async function embeddedRegistry(setting: EngineSetting): Promise<Embedded
         args: [
           ...jvmArguments(folder, port),
           '-jar',
-          join(app, `apicurio-registry-app-${VERSION}-runner.jar`),
+          path.join(app, `apicurio-registry-app-${VERSION}-runner.jar`),
         ],
         cwd: folder,
         logFolder: setting.place.logs,
@@ -66,7 +68,7 @@ function jvmArguments(folder: string, port: number): string[] {
     'apicurio.storage.kind': 'sql',
     'apicurio.storage.sql.kind': 'h2',
     // WRITE_DELAY=0: H2 holds commits back for 0.5 s by default, which a kill -9 would lose.
-    'apicurio.datasource.url': `jdbc:h2:file:${join(folder, 'registry')};WRITE_DELAY=0`,
+    'apicurio.datasource.url': `jdbc:h2:file:${path.join(folder, 'registry')};WRITE_DELAY=0`,
     'apicurio.datasource.jdbc.initial-size': 1,
     'apicurio.datasource.jdbc.min-size': 1,
     'apicurio.datasource.jdbc.max-size': 10,

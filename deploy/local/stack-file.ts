@@ -1,12 +1,14 @@
-/** `.local/stack.json`: where everything is, for programs. */
 import { rmSync } from 'node:fs';
 import type { StackFile } from '../../lib/stack-file.ts';
 import type { Addresses, PlacedProcess } from './processes.ts';
 import { writeFileAtomically } from './write-file.ts';
 
-export type StackEntry = { placed: PlacedProcess; pid: number | undefined };
+export interface StackEntry {
+  readonly placed: PlacedProcess;
+  readonly pid: number | undefined;
+}
 
-/** The content of the file. */
+/** The content of `.local/stack.json`: where everything is, for programs. */
 export function describeStack(addresses: Addresses, entries: readonly StackEntry[]): StackFile {
   const processes = entries.flatMap(({ placed, pid }) =>
     pid === undefined

@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import os from 'node:os';
+import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Child, killChildren, startChild } from './child.ts';
 import { identityOf } from './process-identity.ts';
@@ -10,7 +10,7 @@ import { waitUntil } from './wait.ts';
 let folder: string;
 let lines: string[];
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'pillole supervisor-'));
+  folder = mkdtempSync(path.join(os.tmpdir(), 'pillole supervisor-'));
   lines = [];
 });
 afterEach(() => {

@@ -1,36 +1,42 @@
-/** Keeps one child alive: what dies is started again, after a growing pause, and it is said. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Child, ChildExit } from './child.ts';
 
-export type SupervisorOptions = {
-  name: string;
-  start: () => Promise<Child>;
+export interface SupervisorOptions {
+  readonly name: string;
+  readonly start: () => Promise<Child>;
   /** Resolves when the child serves; rejects when it cannot. Called after each start. */
-  ready: (child: Child) => Promise<void>;
-  say: (line: string) => void;
+  readonly ready: (child: Child) => Promise<void>;
+  readonly say: (line: string) => void;
   /** The pid changed, or the child is gone. */
-  onChange?: () => void;
-  backoff?: Partial<Backoff>;
+  readonly onChange?: () => void;
+  readonly backoff?: Partial<Backoff>;
   /** Ends it as `stop` does. */
-  signal?: AbortSignal | undefined;
-};
+  readonly signal?: AbortSignal | undefined;
+}
 
 /** The pause doubles from `firstMs` to `maxMs`; a life of `resetAfterMs` starts it over. */
-export type Backoff = { firstMs: number; maxMs: number; resetAfterMs: number };
+export interface Backoff {
+  readonly firstMs: number;
+  readonly maxMs: number;
+  readonly resetAfterMs: number;
+}
 
-export type Supervised = {
-  name: string;
+export interface Supervised {
+  readonly name: string;
   /** Undefined between a death and the restart. */
   pid(): number | undefined;
   /** Settles with the readiness of the first start. */
-  ready: Promise<void>;
+  readonly ready: Promise<void>;
   stop(): Promise<void>;
   kill(): void;
-};
+}
 
 const BACKOFF: Backoff = { firstMs: 500, maxMs: 10_000, resetAfterMs: 30_000 };
 
-/** Starts the child and watches it until `stop`. @throws Error when the first start fails. */
+/**
+ * Starts the child and keeps it alive until `stop`: what dies is started again, after a growing
+ * pause, and it is said. @throws Error when the first start fails.
+ */
 export async function supervise(options: SupervisorOptions): Promise<Supervised> {
   const backoff = { ...BACKOFF, ...options.backoff };
   const stopping = new AbortController();

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { TestProject } from 'vitest/node';
+import { readLauncherConfig } from './config.ts';
 import { startEngines } from './engines.ts';
 import { placeAt } from './place.ts';
 
@@ -13,6 +14,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const folder = await mkdtemp(path.join(os.tmpdir(), 'pillole-test-'));
   const engines = await startEngines({
     place: placeAt(folder),
+    config: readLauncherConfig(),
     wantedPorts: { kafka: 0, controller: 0, registry: 0, clickhouse: 0, postgres: 0 },
     say: (line) => process.stderr.write(`[engines] ${line}\n`),
   });

@@ -1,14 +1,16 @@
-/** Waiting for a condition, with a limit. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export type WaitOptions = {
-  timeoutMs: number;
-  intervalMs?: number;
+export interface WaitOptions {
+  readonly timeoutMs: number;
+  readonly intervalMs?: number;
   /** Asked before each try; a string ends the wait at once with this reason. */
-  gaveUp?: () => string | undefined;
-};
+  readonly gaveUp?: () => string | undefined;
+}
 
-/** Polls until `check` answers true. Throws with the last reason when it does not come true. */
+/**
+ * Polls until `check` answers true.
+ * @throws Error with the last reason when it does not come true in time.
+ */
 export async function waitUntil(
   what: string,
   check: () => Promise<boolean> | boolean,

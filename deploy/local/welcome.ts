@@ -1,10 +1,11 @@
-/** What the launcher says when everything runs. */
-
 import type { StackFile } from '../../lib/stack-file.ts';
 import type { Engines } from './engines.ts';
 import type { Place } from './place.ts';
 
-/** The block with all addresses. `late` are processes that are not ready yet. */
+/**
+ * What the launcher says when everything runs: the block with all addresses. `late` are processes
+ * that are not ready yet.
+ */
 export function welcome(
   stack: StackFile,
   kinds: Engines['kinds'],

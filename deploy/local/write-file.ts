@@ -1,4 +1,3 @@
-/** Files that appear whole: written beside, then renamed. */
 import { renameSync, writeFileSync } from 'node:fs';
 
 /** Replaces `file` in one step; a reader sees the old content or the new, never half of it. */

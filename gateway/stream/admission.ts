@@ -25,6 +25,10 @@ export interface Admission {
   readonly count: number;
 }
 
+/**
+ * Creates the counters of one process. Handshakes: `opensPerSecondMax` a second, as many at once
+ * after a second of silence. @param nowMs a monotonic clock, in ms
+ */
 export function createAdmission(limits: AdmissionLimits, nowMs: () => number): Admission {
   const byAddress = new Map<string, number>();
   const opens: Bucket = { tokens: limits.opensPerSecondMax, atMs: nowMs() };

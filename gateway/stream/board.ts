@@ -33,6 +33,7 @@ export interface Board {
   lastReceivedAt(): Micros | undefined;
 }
 
+/** Creates an empty board. @param epoch the log's, which positions begin with */
 export function createBoard(epoch: string): Board {
   const rows = new Map<string, Row>();
   const offsets = new Map<number, number>();
@@ -52,17 +53,17 @@ export function createBoard(epoch: string): Board {
       noteReceived(row.pill.symbol, row.receivedAt);
     },
     apply(pill) {
-      const { symbol, partition, offset, late, backfill, received_at: receivedAt, prev } = pill;
+      const { symbol, partition, offset, late, backfill, received_at: receivedAt } = pill;
+      const { prev: prevOffset, last: lastOffset } = pill;
       noteReceived(symbol, receivedAt);
       const known = rows.get(symbol);
-      const lastOffset = backfill ? (known?.lastOffset ?? null) : offset;
       if (late && known !== undefined) rows.set(symbol, { ...known, lastOffset });
       else {
         rows.set(symbol, {
           partition,
           offset,
           lastOffset,
-          prevOffset: prev,
+          prevOffset,
           backfill,
           receivedAt,
           pill,

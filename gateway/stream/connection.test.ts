@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseCursor, parsePosition } from '../../schemas/position.ts';
-import type { Frame } from './testing/client.ts';
+import { type FrameOf, framesOf, type GotPill, pillsOf } from './testing/client.ts';
 import { createModel, type FakeSocket, lastLiveUntil, type Model } from './testing/model.ts';
 
 const SYMBOLS = ['AA', 'AB', 'AC', 'TEST:D'];
@@ -12,7 +12,8 @@ type Step =
   | { do: 'unsubscribe'; symbols: string[] }
   | { do: 'read'; bytes: number }
   | { do: 'pass'; ms: number }
-  | { do: 'beat' };
+  | { do: 'beat' }
+  | { do: 'drain' };
 
 const symbolsOf: fc.Arbitrary<string[]> = fc.oneof(
   fc.uniqueArray(fc.constantFrom(...SYMBOLS), { minLength: 1, maxLength: 3 }),
@@ -45,6 +46,7 @@ const stepOf = (modes: ('all' | 'latest')[]): fc.Arbitrary<Step> =>
     { weight: 3, arbitrary: fc.record({ do: fc.constant('read' as const), bytes: fc.nat(3_000) }) },
     { weight: 3, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.nat(300) }) },
     fc.record({ do: fc.constant('beat' as const) }),
+    fc.record({ do: fc.constant('drain' as const) }),
   );
 
 function run(model: Model, socket: FakeSocket, steps: readonly Step[]): void {
@@ -57,6 +59,7 @@ function run(model: Model, socket: FakeSocket, steps: readonly Step[]): void {
     if (step.do === 'publish') model.publish(step.pills);
     else if (step.do === 'read') socket.read(step.bytes);
     else if (step.do === 'pass') model.pass(step.ms);
+    else if (step.do === 'drain') connection.drain(0, 1_000);
     else if (step.do === 'beat') {
       model.hub.flush();
       connection.beat();
@@ -76,7 +79,7 @@ function check(model: Model, socket: FakeSocket) {
   const seen = new Set<string>();
   const subscriptionOf = (symbol: string) =>
     modes.get(symbol) ?? (symbol.startsWith('TEST:') ? undefined : modes.get('*'));
-  let joining: Frame | undefined;
+  let joining: FrameOf<'subscribed'> | undefined;
   let answered = 0;
   let sent = 0;
   let skipped = 0;
@@ -98,7 +101,7 @@ function check(model: Model, socket: FakeSocket) {
       );
     }
   };
-  const takePill = (pill: Frame) => {
+  const takePill = (pill: GotPill) => {
     sent += 1;
     skipped += pill.skipped ?? 0;
     const subscription = subscriptionOf(pill.symbol);
@@ -141,11 +144,12 @@ function check(model: Model, socket: FakeSocket) {
       }
     } else if (frame.type === 'pill' || frame.type === 'pills') {
       expect(joining, 'no pill between subscribed and live').toBeUndefined();
-      for (const pill of frame.type === 'pill' ? [frame] : frame.pills) takePill(pill);
+      for (const pill of pillsOf(frame)) takePill(pill);
     } else if (frame.type === 'heartbeat') {
       expect(frame.sent).toBe(sent);
       checkComplete(frame.position);
-    } else if (frame.type === 'error' && frame.position && answered === socket.asked) {
+    } else if (frame.type === 'drain') checkComplete(frame.position);
+    else if (frame.type === 'error' && frame.position && answered === socket.asked) {
       // An answer that was dropped with the queue leaves the client unsure of what it follows.
       checkComplete(frame.position);
     }
@@ -172,9 +176,9 @@ describe('whatever happens in which order', () => {
           }
           socket.connection!.beat();
           const { checkComplete } = check(model, socket);
-          expect(socket.frames.at(-1)!.type).toBe('heartbeat');
-          expect(socket.frames.at(-1)!.position).toBe(model.board.position());
-          checkComplete(model.board.position());
+          const position = model.board.position();
+          expect(socket.frames.at(-1)).toMatchObject({ type: 'heartbeat', position });
+          checkComplete(position);
         },
       ),
       RUNS,
@@ -223,8 +227,8 @@ describe('a reader of latest that stops', () => {
     socket.connection!.beat();
     const { sent, skipped } = check(model, socket);
     const heartbeat = socket.frames.at(-1)!;
-    const newest = socket.frames.at(-2)!;
-    expect(newest.pills.map((pill: Frame) => pill.cursor)).toEqual(
+    const newest = pillsOf(socket.frames.at(-2)!);
+    expect(newest.map(({ cursor }) => cursor)).toEqual(
       ['AA', 'AB'].map((symbol) => {
         const { partition, offset } = model.board.get(symbol)!;
         return `${partition}-${offset}`;
@@ -233,6 +237,28 @@ describe('a reader of latest that stops', () => {
     // 50 late ones are left out for everybody; each other pill is either sent or told.
     expect(sent + skipped).toBe(100);
     expect(heartbeat).toMatchObject({ sent, skipped: skipped + 50, queue_bytes: 0 });
+  });
+
+  test('is told by drain only what it has: pills held back are not', () => {
+    const model = createModel();
+    const socket = model.connect(0);
+    const { connection } = socket;
+    const frame = { op: 'subscribe', symbols: ['*'], mode: 'latest', snapshot: false };
+    connection!.receive(Buffer.from(JSON.stringify(frame)), false);
+    const readAll = () => {
+      for (let n = 0; n < 10; n += 1) socket.read(1_000_000);
+    };
+    readAll();
+    for (let n = 0; n < 3; n += 1) {
+      model.publish([{ symbol: 'AB' }]);
+      model.pass(10);
+    }
+    connection!.drain(100, 2_000);
+    readAll();
+    expect(framesOf(socket.frames, 'drain')).toMatchObject([
+      { reason: 'shutdown', position: 'e1:0-0', reconnect_after_ms: 100, grace_ms: 2_000 },
+    ]);
+    expect(socket.frames.flatMap(pillsOf).map(({ cursor }) => cursor)).toEqual(['0-0', '0-2']);
   });
 });
 
@@ -268,7 +294,7 @@ describe('a connection', () => {
     socket.connection!.receive(Buffer.from(JSON.stringify(frame)), false);
     model.publish([{ symbol: 'L0A' }]);
     model.pass(1_000);
-    const snapshots = socket.frames.filter(({ type }) => type === 'snapshot');
+    const snapshots = framesOf(socket.frames, 'snapshot');
     expect(snapshots.length).toBeGreaterThan(50);
     expect(Math.max(...socket.sizes)).toBeLessThanOrEqual(2_000);
     expect(snapshots.map(({ last }) => last).filter(Boolean)).toEqual([true]);

@@ -6,33 +6,24 @@ import type { Board } from './board.ts';
 import { CLOSE_CODES, type CloseName } from './close-codes.ts';
 import { ERROR_CODES, type ErrorName, type FatalName } from './error-codes.ts';
 import {
+  drainFrame,
   errorFrame,
   heartbeatFrame,
   type LogStatus,
-  liveFrame,
   pongFrame,
   type StreamLimits,
   statusFrame,
-  subscribedFrame,
   unsubscribedFrame,
   welcomeFrame,
 } from './frames.ts';
 import { generatorState } from './generator.ts';
-import { createSeat, type Hub, type Seat } from './hub.ts';
+import { handOver } from './hand-over.ts';
+import type { Hub } from './hub.ts';
 import type { LIMITS } from './limits.ts';
 import { Outbox, type Wire } from './outbox.ts';
-import {
-  type ClientFrame,
-  faultOfSymbol,
-  type ParsedFrame,
-  parseFrame,
-  type SubscribeFrame,
-} from './protocol.ts';
+import { type ClientFrame, type ParsedFrame, parseFrame, type SubscribeFrame } from './protocol.ts';
 import { type Bucket, take } from './rate.ts';
-import { planReplay } from './replay.ts';
-import { createSnapshot } from './snapshot.ts';
-import { chooseRows } from './snapshot-rows.ts';
-import { EVERY_SYMBOL, type Subscription } from './subscription.ts';
+import { createSeat, type Seat } from './seat.ts';
 
 /** A WebSocket, as much of it as a connection needs. */
 export interface Socket extends Wire {
@@ -178,6 +169,16 @@ export class Connection {
     );
   }
 
+  /**
+   * Tells the client that this process stops: when the close comes at the latest, how long to wait
+   * before it connects again, both in ms, and the position that it has reached by then.
+   */
+  drain(jitterMs: number, graceMs: number): void {
+    this.#house.hub.flush(); // so that the position told misses nothing that was published
+    if (this.#dead) return;
+    this.tell(drainFrame(jitterMs, graceMs, this.#position(false)));
+  }
+
   /** Bytes that wait, in our queue and inside uWS. */
   get queueBytes(): number {
     return this.#dead ? 0 : this.outbox.queueBytes + this.#socket.buffered();
@@ -190,6 +191,7 @@ export class Connection {
     this.close(ERROR_CODES[code].close);
   }
 
+  /** Ends the connection with a close code; what waits in the queue is dropped. */
   close(reason: CloseName): void {
     if (this.#dead) return;
     this.#bury(reason);
@@ -225,70 +227,12 @@ export class Connection {
     this.fail('protocol_error', message, this.#resumable());
   }
 
-  /**
-   * `subscribed`, then the replay or a snapshot, `live`, and from then on new pills. It happens in
-   * one turn: what was published before is in the snapshot, what comes after it is not.
-   */
   #subscribe(frame: SubscribeFrame): void {
-    const { hub, board, limits } = this.#house;
-    hub.flush();
+    this.#house.hub.flush();
     if (this.#dead) return;
     this.outbox.settle();
-    const { accepted, rejected } = this.#admit(frame.symbols);
-    const replay = planReplay(frame.resume, board);
-    const position = board.position();
-    const { id, mode, backfill, filter } = frame;
-    const seen = (symbol: string) => symbol === EVERY_SYMBOL || board.get(symbol) !== undefined;
-    const replaying = replay.recovered === true ? replay.count : 0;
-    this.outbox.push(
-      subscribedFrame({
-        id,
-        accepted,
-        rejected,
-        never_seen: accepted.filter((symbol) => !seen(symbol)),
-        mode,
-        recovered: replay.recovered,
-        reason: replay.recovered === false ? replay.reason : null,
-        replaying,
-        position,
-      }),
-    );
-    const subscription: Subscription = { mode, backfill, filter };
-    for (const symbol of accepted) hub.subscribe(this.#seat, symbol, subscription);
-    if (replay.recovered === true) {
-      if (replay.frames !== undefined) this.outbox.pushSource(replay.frames);
-    } else if (frame.snapshot || replay.recovered === false) {
-      const rows = chooseRows(board, accepted, this.#seat.named, subscription);
-      this.outbox.pushSource(
-        createSnapshot({
-          id,
-          rows,
-          backfill,
-          position,
-          frameBytesMax: limits.frameOutBytesMax,
-          heldRowBytes: limits.heldRowBytes,
-        }),
-      );
-    }
-    this.tell(liveFrame(id, replaying, position));
-  }
-
-  #admit(symbols: readonly string[]) {
-    const accepted: string[] = [];
-    const rejected: { symbol: string; code: ErrorName }[] = [];
-    let count = this.#seat.named.size;
-    for (const symbol of symbols) {
-      const fault = faultOfSymbol(symbol);
-      const isNew = symbol !== EVERY_SYMBOL && !this.#seat.named.has(symbol);
-      if (fault !== undefined) rejected.push({ symbol: symbol.toWellFormed(), code: fault });
-      else if (isNew && count >= this.#house.limits.symbolsPerConnectionMax) {
-        rejected.push({ symbol, code: 'symbol_limit' });
-      } else {
-        if (isNew) count += 1;
-        accepted.push(symbol);
-      }
-    }
-    return { accepted, rejected };
+    handOver(this.#house, this.#seat, frame);
+    this.#checkBounds();
   }
 
   #unsubscribe(id: string | undefined, symbols: readonly string[]): void {
@@ -320,6 +264,11 @@ export class Connection {
     return { position: this.outbox.holdsSource ? null : this.#position(true) };
   }
 
+  /**
+   * The board's position, lowered to what is true of this client: once it has read all frames
+   * queued so far it has everything up to there. Pills that `latest` holds back are not among them.
+   * @param queuedIsLost the queue is dropped: only what was given to the socket counts
+   */
   #position(queuedIsLost: boolean): string {
     const { board } = this.#house;
     if (!queuedIsLost && !this.outbox.holdsPills) return board.position();

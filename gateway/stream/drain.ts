@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection } from './connection.ts';
-import { drainFrame } from './frames.ts';
 
 export interface DrainOptions {
   readonly connections: () => Iterable<Connection>;
   /** Brings all published pills into the outboxes. */
   readonly flush: () => void;
-  readonly position: () => string;
+  /** All is closed after this, but for one slow turn of the event loop. */
   readonly drainMs: number;
   readonly reconnectJitterMs: number;
 }
@@ -24,23 +23,24 @@ const LAST_FRAMES_MS = 100;
 export async function drainConnections(options: DrainOptions): Promise<void> {
   const waiting = [...options.connections()];
   if (waiting.length === 0) return;
-  options.flush();
-  const position = options.position();
+  // By the clock: on a busy machine every step takes longer than it was asked to.
+  const lastCloseMs = performance.now() + options.drainMs - LAST_FRAMES_MS;
   for (const connection of waiting) {
     const jitterMs = Math.round(Math.random() * options.reconnectJitterMs);
-    connection.tell(drainFrame(jitterMs, options.drainMs, position));
+    connection.drain(jitterMs, options.drainMs);
   }
   await sleep(FIRST_CLOSE_MS);
-  const steps = Math.ceil((options.drainMs - FIRST_CLOSE_MS - LAST_FRAMES_MS) / STEP_MS);
-  // Few clients need no long farewell: one a step, or as many as the time asks for.
-  const perStep = Math.ceil(waiting.length / steps);
-  for (let at = 0; at < waiting.length; at += perStep) {
+  for (let at = 0; at < waiting.length; ) {
     options.flush();
-    for (const connection of waiting.slice(at, at + perStep)) {
+    // Few clients need no long farewell: one a step, or as many as the time asks for.
+    const stepsLeft = Math.max(1, Math.floor((lastCloseMs - performance.now()) / STEP_MS));
+    const until = at + Math.ceil((waiting.length - at) / stepsLeft);
+    for (const connection of waiting.slice(at, until)) {
       connection.beat();
       connection.close('drain');
     }
-    await sleep(STEP_MS);
+    at = until;
+    if (at < waiting.length) await sleep(STEP_MS);
   }
   await sleep(LAST_FRAMES_MS);
 }

@@ -1,19 +1,18 @@
-import { decodeWith } from '../../lib/decode.ts';
 import type { KafkaClient } from '../../lib/kafka/client.ts';
-import { type LogRecord, PositionLostError, QUICK } from '../../lib/kafka/consume.ts';
+import { type LogRecord, QUICK } from '../../lib/kafka/consume.ts';
 import { openTail, type Tail } from '../../lib/kafka/tail.ts';
-import { fetchOffsetBounds } from '../../lib/kafka/topics.ts';
+import { fetchOffsetBounds, requireInside } from '../../lib/kafka/topics.ts';
 import { type LatestTable, openLatestTable } from '../../lib/latest-table.ts';
 import type { Log } from '../../lib/log.ts';
+import type { EffectivePill, SymbolState } from '../../lib/order/judge.ts';
+import { symbolStateOf } from '../../lib/order/latest-fold.ts';
 import {
-  createPartitionJudge,
-  type EffectivePill,
-  type PartitionJudge,
-  type SymbolState,
-} from '../../lib/order/judge.ts';
-import { orderOf } from '../../lib/order/latest-fold.ts';
-import { createDecoder, type Decoded, type TopicSettings } from '../../schemas/avro.ts';
-import type { PillRecord } from '../../schemas/pill.ts';
+  createPartitionReader,
+  type PartitionReader,
+  type Reading,
+  warmUpFrom,
+} from '../../lib/partition-reader.ts';
+import type { TopicSettings } from '../../schemas/avro.ts';
 import type { SchemaClient } from '../../schemas/registry.ts';
 import { groupName, topicName } from '../../schemas/topics.ts';
 import { type Board, createBoard } from './board.ts';
@@ -23,7 +22,9 @@ export interface Feed {
   readonly board: Board;
   /** Resolves when all that was in the log at the start is on the board. */
   readonly caughtUp: Promise<void>;
+  /** Whether pills can arrive now. */
   isConnected(): boolean;
+  /** Leaves the log; takes up to 3 s when the broker does not answer. */
   close(): Promise<void>;
 }
 
@@ -40,11 +41,9 @@ export interface FeedOptions {
   onFatal(error: Error): void;
 }
 
-/** Reads one partition after the other; what each needs to decide. */
-interface PartitionReader {
-  readonly judge: PartitionJudge;
-  /** Records before it only warm the repeat window. */
-  readonly start: number;
+/** A partition while it is read. */
+interface PartitionFeed {
+  readonly reader: PartitionReader;
   /** Offset of the next record: none is judged twice, even if the log hands it over again. */
   next: number;
 }
@@ -59,7 +58,7 @@ export async function openFeed(options: FeedOptions): Promise<Feed> {
   const board = createBoard(settings.epoch);
   const topic = topicName(namespace, 'pills');
   const groupPrefix = groupName(namespace, 'stream');
-  const readers = new Map<number, PartitionReader>();
+  const feeds = new Map<number, PartitionFeed>();
   const from = new Map<number, number>();
 
   const table = await openLatestTable({
@@ -73,66 +72,48 @@ export async function openFeed(options: FeedOptions): Promise<Feed> {
   });
   try {
     await orAborted(table.caughtUp, signal);
-    for (const [partition, { low, high }] of await fetchOffsetBounds(client, topic)) {
-      const reader = restore(partition, low, table, settings, board);
-      if (reader.start > high) {
-        const place = `${topic} partition ${partition}`;
-        throw new PositionLostError(
-          `${place} was processed to ${reader.start}, but ends at ${high}.`,
-        );
-      }
-      readers.set(partition, reader);
-      from.set(partition, Math.max(low, reader.start - settings.repeat_window));
+    for (const [partition, bounds] of await fetchOffsetBounds(client, topic)) {
+      const reader = restore(partition, bounds.low, table, options, board);
+      requireInside(topic, partition, reader.start, bounds);
+      feeds.set(partition, { reader, next: 0 });
+      from.set(partition, warmUpFrom(reader.start, bounds.low, settings));
     }
   } finally {
     await table.close();
   }
 
-  const decoder = createDecoder('pill', schemas.writerSchemas);
-  const wait = { signal, log };
-
-  /** Judges one record. @returns the pill when it has effect. */
-  const take = (
-    partition: number,
-    record: LogRecord,
-    decoded: Decoded<PillRecord>,
-  ): EffectivePill | undefined => {
-    const reader = readers.get(partition)!;
-    const { offset, key, appendedAt } = record;
-    if (offset < reader.next) return undefined;
-    reader.next = offset + 1;
-    if (offset < reader.start) {
-      if (decoded.ok) reader.judge.warmUp(decoded.value, key, offset, appendedAt);
-      return undefined;
-    }
+  /** Puts what a record did on the board. @returns the pill when it has effect. */
+  const take = (partition: number, offset: number, reading: Reading): EffectivePill | undefined => {
+    if (reading.kind === 'warmed') return undefined;
     board.advance(partition, offset);
-    const verdict = decoded.ok
-      ? reader.judge.judge(decoded.value, key, offset, appendedAt)
-      : ({ kind: 'rejected' } as const);
-    options.onRecord(verdict.kind);
-    if (verdict.kind !== 'effect') return undefined;
-    board.apply(verdict.pill);
-    return verdict.pill;
+    options.onRecord(reading.kind);
+    if (reading.kind !== 'effect') return undefined;
+    board.apply(reading.pill);
+    return reading.pill;
   };
 
   const handle = (partition: number, records: readonly LogRecord[], first: number) => {
+    const feed = feeds.get(partition)!;
     const pills: EffectivePill[] = [];
     const publish = () => {
       if (pills.length > 0) options.onPills(pills);
     };
     for (let at = first; at < records.length; at += 1) {
       const record = records[at]!;
-      const decoded = decodeWith(decoder, schemas, record.value, wait);
-      if (decoded instanceof Promise) {
+      const { offset } = record;
+      if (offset < feed.next) continue;
+      feed.next = offset + 1;
+      const reading = feed.reader.read(record, signal);
+      if (reading instanceof Promise) {
         // What is on the board must be in the hub whenever others run.
         publish();
-        return decoded.then((loaded): void | Promise<void> => {
-          const pill = take(partition, record, loaded);
+        return reading.then((loaded): void | Promise<void> => {
+          const pill = take(partition, offset, loaded);
           if (pill !== undefined) options.onPills([pill]);
           return handle(partition, records, at + 1);
         });
       }
-      const pill = take(partition, record, decoded);
+      const pill = take(partition, offset, reading);
       if (pill !== undefined) pills.push(pill);
     }
     publish();
@@ -160,16 +141,12 @@ function restore(
   partition: number,
   low: number,
   table: LatestTable,
-  settings: TopicSettings,
+  { settings, schemas, log }: FeedOptions,
   board: Board,
 ): PartitionReader {
   const symbols = new Map<string, SymbolState>();
   for (const { pill } of table.rowsOf(partition)) {
-    symbols.set(pill.symbol, {
-      order: orderOf(pill),
-      offset: pill.offset,
-      lastLive: pill.last_offset,
-    });
+    symbols.set(pill.symbol, symbolStateOf(pill));
     board.seed({
       partition,
       offset: pill.offset,
@@ -182,9 +159,9 @@ function restore(
   }
   const processed = table.processed().get(partition);
   if (processed !== undefined) board.advance(partition, processed);
-  const judge = createPartitionJudge({ partition, settings, symbols, compareContent: false });
   const start = processed === undefined ? low : processed + 1;
-  return { judge, start, next: 0 };
+  const place = { partition, start, settings, symbols };
+  return createPartitionReader({ ...place, schemas, log, compareContent: false });
 }
 
 function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

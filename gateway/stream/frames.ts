@@ -1,15 +1,14 @@
 import type { Micros } from '../../schemas/timestamp.ts';
 import { formatTimestamp } from '../../schemas/timestamp.ts';
+import { API_VERSION } from '../http/problems.ts';
 import { CLOSE_CODES } from './close-codes.ts';
 import { ERROR_CODES, type ErrorName } from './error-codes.ts';
 import type { Mode } from './subscription.ts';
 
-/** Version of the protocol, in `welcome`. */
-export const PROTOCOL_VERSION = '1.0';
-
 /** `id` of the client frame that is answered; absent when it had none. */
 type FrameId = string | undefined;
 
+/** The bounds that `welcome` tells, by the names they have there. */
 export interface StreamLimits {
   readonly connections: number;
   readonly symbols: number;
@@ -20,6 +19,7 @@ export interface StreamLimits {
   readonly resume_max_age_s: number;
 }
 
+/** Whether the generator lives, as `heartbeat` tells it; `age_ms` of its last pill. */
 export interface GeneratorState {
   readonly state: 'alive' | 'silent' | 'never';
   readonly last_received_at: string | null;
@@ -30,6 +30,10 @@ function frame(document: object): Buffer {
   return Buffer.from(JSON.stringify(document));
 }
 
+/**
+ * `welcome`, the first frame: session, epoch of the log, the process's clock, limits. `account` and
+ * `tier` are null, since there are no accounts yet.
+ */
 export function welcomeFrame(welcome: {
   readonly session: string;
   readonly epoch: string;
@@ -39,7 +43,7 @@ export function welcomeFrame(welcome: {
 }): Buffer {
   return frame({
     type: 'welcome',
-    version: PROTOCOL_VERSION,
+    version: API_VERSION,
     session: welcome.session,
     account: null,
     tier: null,
@@ -50,6 +54,10 @@ export function welcomeFrame(welcome: {
   });
 }
 
+/**
+ * `subscribed`, the answer to `subscribe`. `recovered`: null when no resume was asked for, false
+ * with a `reason` when it cannot be had. `position` is where the hand-over begins.
+ */
 export function subscribedFrame(subscribed: {
   readonly id: FrameId;
   readonly accepted: readonly string[];
@@ -64,10 +72,15 @@ export function subscribedFrame(subscribed: {
   return frame({ type: 'subscribed', ...subscribed });
 }
 
+/** `live`: the hand-over is done, new pills follow. `replayed` is the count of pills in it. */
 export function liveFrame(id: FrameId, replayed: number, position: string): Buffer {
   return frame({ type: 'live', id, replayed, position });
 }
 
+/**
+ * `heartbeat`: a position that is true once the client has read so far, pills since the connection
+ * began (sent, kept away by filters, left out of `latest`), what waits for it in bytes and ms.
+ */
 export function heartbeatFrame(heartbeat: {
   readonly now: Micros;
   readonly position: string;
@@ -95,6 +108,7 @@ export interface LogStatus {
   readonly since: Micros;
 }
 
+/** `status`: the log went away or came back; the connection goes on. */
 export function statusFrame(now: Micros, { state, since }: LogStatus): Buffer {
   return frame({
     type: 'status',
@@ -111,6 +125,10 @@ export function statusFrame(now: Micros, { state, since }: LogStatus): Buffer {
   });
 }
 
+/**
+ * `drain`: the process stops and closes the connection within `graceMs`; the client should wait
+ * `reconnectAfterMs` before it connects again. `position` must be true of this connection.
+ */
 export function drainFrame(reconnectAfterMs: number, graceMs: number, position: string): Buffer {
   return frame({
     type: 'drain',
@@ -121,6 +139,10 @@ export function drainFrame(reconnectAfterMs: number, graceMs: number, position: 
   });
 }
 
+/**
+ * `unsubscribed`: `symbols` are those whose subscription ended, `remaining` counts what is left,
+ * `*` as one.
+ */
 export function unsubscribedFrame(
   id: FrameId,
   symbols: readonly string[],
@@ -129,11 +151,15 @@ export function unsubscribedFrame(
   return frame({ type: 'unsubscribed', id, symbols, remaining });
 }
 
+/** `pong`: gives the number `t` of the `ping` back, with the process's clock. */
 export function pongFrame(id: FrameId, t: number | undefined, now: Micros): Buffer {
   return frame({ type: 'pong', id, t, time: formatTimestamp(now) });
 }
 
-/** An `error`; those whose code closes say with which close code. */
+/**
+ * `error`: what was wrong, and whether the connection ends by it; those whose code closes say with
+ * which close code. @param more further fields, as the code needs them
+ */
 export function errorFrame(
   code: ErrorName,
   message: string,

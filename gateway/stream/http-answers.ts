@@ -1,5 +1,6 @@
 import { type ProblemAnswer, problemAnswer } from '../http/problems.ts';
 
+/** Any path but the stream's, /health and /ready. */
 export const notFound = (): ProblemAnswer => problemAnswer('not_found');
 
 /** The stream's path, asked for without a WebSocket handshake (RFC 9110 section 15.5.22). */

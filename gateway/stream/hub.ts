@@ -1,41 +1,15 @@
 import type { EffectivePill } from '../../lib/order/judge.ts';
 import { isTestSymbol } from '../../schemas/pill.ts';
 import { formatTimestamp, type Micros } from '../../schemas/timestamp.ts';
-import type { Outbox } from './outbox.ts';
-import { encodePill, framePills, type PillBytes, type PillFrame } from './pill-bytes.ts';
-import { EVERY_SYMBOL, passes, type Subscription } from './subscription.ts';
+import { type EncodedPill, encodePill, framePills, type PillBytes } from './pill-bytes.ts';
+import { createRoster, type Roster } from './roster.ts';
+import { deliver, deliverOwn, type Lane, type Seat } from './seat.ts';
+import { passes, type Subscription } from './subscription.ts';
+import { createTicker, type TickerOptions } from './ticker.ts';
 
-/** A connection's place in the hub; the hub alone changes what is not readonly. */
-export interface Seat {
-  readonly outbox: Outbox;
-  readonly named: Map<string, Subscription>;
-  star: Subscription | undefined;
-  /** Pills of its symbols that its filters kept away. */
-  filtered: number;
-  /** Pills of this tick, by mode. */
-  readonly all: PillBytes[];
-  readonly latest: PillBytes[];
-  lane: Lane | undefined;
-  /** Called after a tick in which its outbox went over the bound or broke. */
-  onOverflow(): void;
-}
-
-/** Connections that want exactly `*` without a filter: what they get is joined once for all. */
-interface Lane {
-  readonly mode: Subscription['mode'];
-  readonly backfill: boolean;
-  readonly seats: Set<Seat>;
-  pending: PillBytes[];
-  lateSkipped: number;
-}
-
-export interface HubOptions {
+export interface HubOptions extends TickerOptions {
   readonly frameOutBytesMax: number;
   readonly nowMicros: () => Micros;
-  /** Monotonic, in ms. */
-  readonly nowMs: () => number;
-  /** Runs the next tick after `delayMs`; 0 is the next turn of the event loop. */
-  readonly schedule: (tick: () => void, delayMs: number) => void;
   /** Told of each tick: when it was sent, and each pill of it once. */
   readonly onTick?: (sentAt: Micros, pills: readonly PillBytes[], deliveries: number) => void;
 }
@@ -52,268 +26,156 @@ export interface Hub {
   leave(seat: Seat): void;
 }
 
-export function createSeat(outbox: Outbox, onOverflow: () => void): Seat {
-  return {
-    outbox,
-    named: new Map(),
-    star: undefined,
-    filtered: 0,
-    all: [],
-    latest: [],
-    lane: undefined,
-    onOverflow,
-  };
+/** What was published since the last flush, beside what waits in the lanes. */
+interface Tick {
+  /** Each pill that somebody gets, once. */
+  pills: PillBytes[];
+  /** Seats that get pills of their own. */
+  readonly seats: Set<Seat>;
 }
 
 /**
- * Ticks are spaced only when there is much to send: a syscall a frame is what costs. Below 50,000
- * deliveries a second each turn of the event loop is a tick; DESIGN section 13 has the bounds.
+ * Creates a hub without seats. A pill is encoded once, when the first seat wants it; pills of one
+ * tick are joined into frames, which the seats of a lane share. A seat whose outbox is over its
+ * bound after a tick is told by `onOverflow`, when all others have theirs.
  */
-export const PACES = [
-  { deliveriesPerS: 200_000, spacingMs: 10 },
-  { deliveriesPerS: 50_000, spacingMs: 5 },
-] as const;
-const RATE_WINDOW_MS = 250;
-
 export function createHub(options: HubOptions): Hub {
-  const named = new Map<string, Set<Seat>>();
-  const lanes: Lane[] = [];
-  for (const mode of ['all', 'latest'] as const) {
-    for (const backfill of [false, true]) {
-      lanes.push({ mode, backfill, seats: new Set(), pending: [], lateSkipped: 0 });
-    }
-  }
-  /** `*` with a filter, or beside named symbols: looked at one by one. */
-  const mixed = new Set<Seat>();
-  const dirty = new Set<Seat>();
-  let ticked: PillBytes[] = [];
-  let scheduled = false;
-  let lastTickMs = Number.NEGATIVE_INFINITY;
-  const rate = createRate(options.nowMs);
-
-  const offer = (
-    seat: Seat,
-    subscription: Subscription,
-    pill: EffectivePill,
-    encode: () => ReturnType<typeof encodePill>,
-  ) => {
-    if (pill.backfill && !subscription.backfill) return;
-    if (!passes(subscription.filter, pill)) {
-      seat.filtered += 1;
-      return;
-    }
-    const latest = subscription.mode === 'latest';
-    if (latest && pill.late) {
-      seat.outbox.pillsSkipped += 1;
-      return;
-    }
-    const encoded = encode();
-    const bytes = subscription.backfill ? encoded.withBackfill : encoded.live;
-    (latest ? seat.latest : seat.all).push(bytes);
-    dirty.add(seat);
-  };
-
-  const publishOne = (pill: EffectivePill) => {
-    let encoded: ReturnType<typeof encodePill> | undefined;
-    const encode = () => {
-      if (encoded === undefined) {
-        encoded = encodePill(pill);
-        ticked.push(encoded.live);
-      }
-      return encoded;
-    };
-    for (const seat of named.get(pill.symbol) ?? []) {
-      offer(seat, seat.named.get(pill.symbol)!, pill, encode);
-    }
-    if (isTestSymbol(pill.symbol)) return;
-    for (const lane of lanes) {
-      if (lane.seats.size === 0 || (pill.backfill && !lane.backfill)) continue;
-      if (lane.mode === 'latest' && pill.late) lane.lateSkipped += 1;
-      else lane.pending.push(lane.backfill ? encode().withBackfill : encode().live);
-    }
-    for (const seat of mixed) {
-      if (!seat.named.has(pill.symbol)) offer(seat, seat.star!, pill, encode);
-    }
-  };
+  const roster = createRoster();
+  const tick: Tick = { pills: [], seats: new Set() };
+  const isEmpty = () =>
+    tick.pills.length === 0 && tick.seats.size === 0 && !roster.lanes.some(hasPending);
 
   const flush = () => {
-    if (dirty.size === 0 && ticked.length === 0 && !lanes.some(hasPending)) return;
+    if (isEmpty()) return;
     const now = options.nowMicros();
-    const sentAt = formatTimestamp(now);
-    const cut = (pills: readonly PillBytes[]) =>
-      framePills(pills, sentAt, options.frameOutBytesMax);
-    // Most ticks hold one pill for a socket with few symbols: they share its frame too.
-    const single = new Map<PillBytes, PillFrame[]>();
-    const cutOwn = (pills: readonly PillBytes[]) => {
-      if (pills.length > 1) return cut(pills.slice());
-      const only = pills[0]!;
-      let frames = single.get(only);
-      if (frames === undefined) {
-        frames = cut([only]);
-        single.set(only, frames);
-      }
-      return frames;
-    };
-    let deliveries = 0;
-    const over: Seat[] = [];
-    const settleSeat = (seat: Seat) => {
-      if (seat.outbox.broken || seat.outbox.overflowed) over.push(seat);
-    };
-    for (const lane of lanes) {
-      if (!hasPending(lane)) continue;
-      const { pending, lateSkipped } = lane;
-      lane.pending = [];
-      lane.lateSkipped = 0;
-      const frames = cut(pending);
-      deliveries += pending.length * lane.seats.size;
-      for (const seat of lane.seats) {
-        if (lateSkipped > 0) seat.outbox.pillsSkipped += lateSkipped;
-        deliver(seat.outbox, lane.mode, frames);
-        settleSeat(seat);
-      }
-    }
-    for (const seat of dirty) {
-      deliveries += seat.all.length + seat.latest.length;
-      deliverOwn(seat, cutOwn);
-      settleSeat(seat);
-    }
-    dirty.clear();
-    const pills = ticked;
-    ticked = [];
-    lastTickMs = options.nowMs();
-    rate.add(deliveries);
+    const { pills } = tick;
+    tick.pills = [];
+    const { deliveries, over } = send(roster.lanes, tick.seats, now, options.frameOutBytesMax);
+    tick.seats.clear();
+    ticker.ticked(deliveries);
     options.onTick?.(now, pills, deliveries);
     // Last, when all that was published is in the outboxes: the position told is then true.
     for (const seat of over) seat.onOverflow();
   };
-
-  const schedule = () => {
-    if (scheduled) return;
-    scheduled = true;
-    const perS = rate.perS();
-    const spacing = PACES.find((pace) => perS >= pace.deliveriesPerS)?.spacingMs ?? 0;
-    // A whole ms less, since a timer fires up to one late.
-    const wait = Math.max(0, Math.floor(lastTickMs + spacing - 1 - options.nowMs()));
-    options.schedule(() => {
-      scheduled = false;
-      flush();
-    }, wait);
-  };
-
-  const place = (seat: Seat) => {
-    seat.lane?.seats.delete(seat);
-    seat.lane = undefined;
-    mixed.delete(seat);
-    const { star } = seat;
-    if (star === undefined) return;
-    if (star.filter !== undefined || seat.named.size > 0) mixed.add(seat);
-    else {
-      seat.lane = lanes.find((l) => l.mode === star.mode && l.backfill === star.backfill)!;
-      seat.lane.seats.add(seat);
-    }
-  };
-
-  const dropNamed = (seat: Seat, symbol: string) => {
-    const seats = named.get(symbol);
-    seats?.delete(seat);
-    if (seats?.size === 0) named.delete(symbol);
-    return seat.named.delete(symbol);
-  };
+  const ticker = createTicker(options, flush);
 
   return {
     publish(pills) {
-      for (const pill of pills) publishOne(pill);
-      if (ticked.length > 0 || dirty.size > 0 || lanes.some(hasPending)) schedule();
+      for (const pill of pills) route(pill, roster, tick);
+      if (!isEmpty()) ticker.request();
     },
     flush,
     subscribe(seat, symbol, subscription) {
       flush();
-      if (symbol === EVERY_SYMBOL) seat.star = subscription;
-      else {
-        seat.named.set(symbol, subscription);
-        let seats = named.get(symbol);
-        if (seats === undefined) {
-          seats = new Set();
-          named.set(symbol, seats);
-        }
-        seats.add(seat);
-      }
-      place(seat);
+      roster.subscribe(seat, symbol, subscription);
     },
     unsubscribe(seat, symbol) {
       flush();
-      let had: boolean;
-      if (symbol === EVERY_SYMBOL) {
-        had = seat.star !== undefined;
-        seat.star = undefined;
-      } else had = dropNamed(seat, symbol);
-      place(seat);
-      return had;
+      return roster.unsubscribe(seat, symbol);
     },
     leave(seat) {
-      for (const symbol of [...seat.named.keys()]) dropNamed(seat, symbol);
-      seat.star = undefined;
-      place(seat);
-      dirty.delete(seat);
+      roster.leave(seat);
+      tick.seats.delete(seat);
       seat.all.length = 0;
       seat.latest.length = 0;
     },
   };
 }
 
-function hasPending(lane: Lane): boolean {
-  return lane.pending.length > 0 || lane.lateSkipped > 0;
+/** Puts a pill where those who want it get it from at the next flush. */
+function route(pill: EffectivePill, roster: Roster, tick: Tick): void {
+  let encoded: EncodedPill | undefined;
+  const encode = () => {
+    if (encoded === undefined) {
+      encoded = encodePill(pill);
+      tick.pills.push(encoded.live);
+    }
+    return encoded;
+  };
+  for (const seat of roster.namedBy(pill.symbol)) {
+    if (offer(seat, seat.named.get(pill.symbol)!, pill, encode)) tick.seats.add(seat);
+  }
+  if (isTestSymbol(pill.symbol)) return;
+  for (const lane of roster.lanes) {
+    if (lane.seats.size === 0 || (pill.backfill && !lane.backfill)) continue;
+    if (lane.mode === 'latest' && pill.late) lane.lateSkipped += 1;
+    else lane.pending.push(lane.backfill ? encode().withBackfill : encode().live);
+  }
+  for (const seat of roster.mixed) {
+    if (seat.named.has(pill.symbol)) continue;
+    if (offer(seat, seat.star!, pill, encode)) tick.seats.add(seat);
+  }
 }
 
-function deliver(outbox: Outbox, mode: Subscription['mode'], frames: readonly PillFrame[]): void {
-  if (mode === 'all') {
-    for (const frame of frames) outbox.push(frame.bytes, frame.pills);
-    return;
+/** Adds a pill to a seat's own. @returns false when its subscription does not let it through. */
+function offer(
+  seat: Seat,
+  subscription: Subscription,
+  pill: EffectivePill,
+  encode: () => EncodedPill,
+): boolean {
+  if (pill.backfill && !subscription.backfill) return false;
+  if (!passes(subscription.filter, pill)) {
+    seat.filtered += 1;
+    return false;
   }
-  for (const frame of frames) {
-    if (outbox.isFlowing) outbox.push(frame.bytes, frame.pills);
-    else for (const pill of frame.pills) outbox.hold(pill);
+  const latest = subscription.mode === 'latest';
+  if (latest && pill.late) {
+    seat.outbox.pillsSkipped += 1;
+    return false;
   }
+  const bytes = subscription.backfill ? encode().withBackfill : encode().live;
+  (latest ? seat.latest : seat.all).push(bytes);
+  return true;
 }
 
-function deliverOwn(seat: Seat, cut: (pills: readonly PillBytes[]) => PillFrame[]): void {
-  const { outbox, all, latest } = seat;
-  if (latest.length > 0 && all.length > 0 && outbox.isFlowing) {
-    // Symbols of both modes in one frame: order counts within a symbol only.
-    const both = all.concat(latest);
-    deliver(outbox, 'all', cut(both));
-  } else {
-    if (all.length > 0) deliver(outbox, 'all', cut(all));
-    if (latest.length > 0) {
-      if (outbox.isFlowing) deliver(outbox, 'latest', cut(latest));
-      else for (const pill of latest) outbox.hold(pill);
+/** Sends what waits. @returns how many pills that was over all seats, and who is over the bound. */
+function send(lanes: readonly Lane[], seats: Iterable<Seat>, now: Micros, frameBytesMax: number) {
+  const cut = createCutter(formatTimestamp(now), frameBytesMax);
+  const over: Seat[] = [];
+  const settle = (seat: Seat) => {
+    if (seat.outbox.broken || seat.outbox.overflowed) over.push(seat);
+  };
+  let deliveries = 0;
+  for (const lane of lanes) {
+    if (!hasPending(lane)) continue;
+    const { pending, lateSkipped } = lane;
+    lane.pending = [];
+    lane.lateSkipped = 0;
+    const frames = cut.joined(pending);
+    deliveries += pending.length * lane.seats.size;
+    for (const seat of lane.seats) {
+      if (lateSkipped > 0) seat.outbox.pillsSkipped += lateSkipped;
+      deliver(seat.outbox, lane.mode, frames);
+      settle(seat);
     }
   }
-  all.length = 0;
-  latest.length = 0;
+  for (const seat of seats) {
+    deliveries += seat.all.length + seat.latest.length;
+    deliverOwn(seat, cut.own);
+    settle(seat);
+  }
+  return { deliveries, over };
 }
 
-/** Events a second over the last whole window. */
-function createRate(nowMs: () => number) {
-  let windowStart = nowMs();
-  let count = 0;
-  let last = 0;
-  const roll = () => {
-    const now = nowMs();
-    const elapsed = now - windowStart;
-    if (elapsed < RATE_WINDOW_MS) return;
-    last = (count * 1000) / elapsed;
-    count = 0;
-    windowStart = now;
+/** Makes the frames of one tick. */
+function createCutter(sentAt: string, bytesMax: number) {
+  const joined = (pills: readonly PillBytes[]) => framePills(pills, sentAt, bytesMax);
+  // Most ticks hold one pill for a socket with few symbols: they share its frame too.
+  const single = new Map<PillBytes, ReturnType<typeof framePills>>();
+  const own = (pills: readonly PillBytes[]) => {
+    if (pills.length > 1) return joined(pills.slice());
+    const only = pills[0]!;
+    let frames = single.get(only);
+    if (frames === undefined) {
+      frames = joined([only]);
+      single.set(only, frames);
+    }
+    return frames;
   };
-  return {
-    add(events: number) {
-      roll();
-      count += events;
-    },
-    perS() {
-      roll();
-      return last;
-    },
-  };
+  return { joined, own };
+}
+
+function hasPending(lane: Lane): boolean {
+  return lane.pending.length > 0 || lane.lateSkipped > 0;
 }

@@ -1,4 +1,4 @@
-/** Every bound of the stream process, with its unit. DESIGN section 12. */
+/** Every bound of the stream process, with its unit. */
 export const LIMITS = {
   /** Sockets that one process holds. */
   connectionsMax: 10_000,
@@ -34,7 +34,12 @@ export const LIMITS = {
   generatorSilentMs: 5_000,
   /** A connection to the log that is gone this long is told; a rebalance is shorter. */
   logDownAfterMs: 2_000,
-  /** From SIGTERM to the last socket's close; below the 8 s that lib/run.ts gives. */
-  drainMs: 3_500,
+  /**
+   * From SIGTERM to the last socket's close. With `feedCloseMs` it leaves half a second of the 4 s
+   * in which a stop is done, long before the process ends itself or the local launcher kills it.
+   */
+  drainMs: 2_500,
+  /** For the consumer to leave its group; one that is left behind costs nobody anything. */
+  feedCloseMs: 1_000,
   reconnectJitterMs: 3_000,
 } as const;

@@ -9,6 +9,11 @@ export interface LogWatch {
   down(): LogStatus | undefined;
 }
 
+/**
+ * Creates a watch that takes the log for reachable at first.
+ * @param downAfterMs how long it must be away before it is called down; `since` is then when it
+ *   was first found away
+ */
 export function createLogWatch(downAfterMs: number): LogWatch {
   let lostSince: Micros | undefined;
   let told: LogStatus | undefined;

@@ -42,7 +42,7 @@ export type ParsedFrame =
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Thrown and caught inside this file: a frame has one answer, its first fault. */
-class Refusal extends Error {
+class FaultError extends Error {
   readonly code: ErrorName;
   constructor(code: ErrorName, message: string) {
     super(message);
@@ -79,7 +79,7 @@ export function parseFrame(bytes: Buffer): ParsedFrame {
   try {
     return { ok: true, frame: readFrame(value) };
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
+    if (!(error instanceof FaultError)) throw error;
     return { ok: false, fault: { id, code: error.code, message: error.message } };
   }
 }
@@ -87,10 +87,10 @@ export function parseFrame(bytes: Buffer): ParsedFrame {
 function readFrame(fields: Fields): ClientFrame {
   const { op } = fields;
   const known = Object.keys(OPS).join(', ');
-  if (op === undefined) throw new Refusal('missing_field', `No "op". Known: ${known}.`);
+  if (op === undefined) throw new FaultError('missing_field', `No "op". Known: ${known}.`);
   if (typeof op !== 'string') throw wrongType('op', 'a string', op);
   if (!Object.hasOwn(OPS, op)) {
-    throw new Refusal('unknown_op', `No op "${told(op)}". Known: ${known}.`);
+    throw new FaultError('unknown_op', `No op "${told(op)}". Known: ${known}.`);
   }
   checkFields(fields, ['op', 'id', ...OPS[op]!], `"${op}"`);
   const id = readId(fields.id);
@@ -120,7 +120,7 @@ function readId(id: unknown): string | undefined {
 function readSymbols(fields: Fields): string[] {
   const { symbols } = fields;
   const wanted = 'an array of 1 to 1,000 symbols, or ["*"]';
-  if (symbols === undefined) throw new Refusal('missing_field', `No "symbols": send ${wanted}.`);
+  if (symbols === undefined) throw new FaultError('missing_field', `No "symbols": send ${wanted}.`);
   if (!Array.isArray(symbols)) throw wrongType('symbols', wanted, symbols);
   const odd = symbols.find((symbol) => typeof symbol !== 'string');
   if (odd !== undefined) throw wrongType('symbols', 'an array of strings', odd);
@@ -139,7 +139,7 @@ function readResume(resume: unknown): ResumeRequest | undefined {
   if (typeof resume === 'string') {
     const position = parsePosition(resume);
     if (position !== undefined) return { kind: 'position', position };
-    throw new Refusal(
+    throw new FaultError(
       'position_malformed',
       '"resume" is a position as frames carry it: "<epoch>:<partition>-<offset>,…".',
     );
@@ -149,7 +149,7 @@ function readResume(resume: unknown): ResumeRequest | undefined {
   if (typeof resume.since !== 'string') throw wrongType('since', 'a time', resume.since);
   const since = parseTimestamp(resume.since);
   if (since.ok) return { kind: 'since', since: since.micros };
-  throw new Refusal('position_malformed', `"since": ${since.detail}`);
+  throw new FaultError('position_malformed', `"since": ${since.detail}`);
 }
 
 function readFilter(filter: unknown): Filter | undefined {
@@ -178,7 +178,7 @@ function checkFields(fields: Fields, known: readonly string[], place: string): v
   const odd = Object.keys(fields).find((key) => !known.includes(key));
   if (odd === undefined) return;
   const message = `${place} has no field "${told(odd)}". Known: ${known.join(', ')}.`;
-  throw new Refusal('unknown_field', message);
+  throw new FaultError('unknown_field', message);
 }
 
 function optional<T>(
@@ -192,12 +192,12 @@ function optional<T>(
   throw wrongType(name, wanted, value);
 }
 
-function wrongType(name: string, wanted: string, got: unknown): Refusal {
-  return new Refusal('wrong_type', `"${name}" is ${wanted}, not ${nameOf(got)}.`);
+function wrongType(name: string, wanted: string, got: unknown): FaultError {
+  return new FaultError('wrong_type', `"${name}" is ${wanted}, not ${nameOf(got)}.`);
 }
 
-function outOfRange(name: string, detail: string): Refusal {
-  return new Refusal('out_of_range', `"${name}" ${detail}.`);
+function outOfRange(name: string, detail: string): FaultError {
+  return new FaultError('out_of_range', `"${name}" ${detail}.`);
 }
 
 function told(text: string): string {

@@ -15,8 +15,8 @@ export type Replay =
   | { readonly recovered: false; readonly reason: NotRecovered };
 
 /**
- * Plans how a connection goes on from where it was. Issue 5 puts the replay from memory and from
- * Kafka here; until then only a client that missed nothing is recovered.
+ * Plans how a connection goes on from where it was. Pills that were sent are not kept, so only a
+ * client that missed nothing is recovered; any other is told why not, and begins anew.
  */
 export function planReplay(asked: ResumeRequest | undefined, board: Board): Replay {
   if (asked === undefined) return { recovered: null };

@@ -1,14 +1,16 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { KafkaClient } from '../../lib/kafka/client.ts';
 import type { Life } from '../../lib/run.ts';
 import type { TopicSettings } from '../../schemas/avro.ts';
 import type { SchemaClient } from '../../schemas/registry.ts';
 import type { Micros } from '../../schemas/timestamp.ts';
-import { createAdmission, isOriginAllowed, type Refusal } from './admission.ts';
+import { createAdmission } from './admission.ts';
 import type { StreamConfig } from './config.ts';
-import { Connection, type House, type Socket } from './connection.ts';
+import { Connection } from './connection.ts';
 import { drainConnections } from './drain.ts';
-import { openFeed } from './feed.ts';
-import { type StreamLimits, statusFrame } from './frames.ts';
+import { type Feed, openFeed } from './feed.ts';
+import { statusFrame } from './frames.ts';
+import { createHouse } from './house.ts';
 import { createHub } from './hub.ts';
 import { LIMITS } from './limits.ts';
 import { createLogWatch } from './log-watch.ts';
@@ -18,26 +20,6 @@ import { createSessions, HEARTBEAT_SLOT_MS } from './sessions.ts';
 
 const STREAM_PATH = '/api/stream';
 const LOG_WATCH_MS = 500;
-
-/** What `welcome` tells; it must be what really holds. */
-const TOLD_LIMITS: StreamLimits = {
-  connections: LIMITS.connectionsPerAddressMax,
-  symbols: LIMITS.symbolsPerConnectionMax,
-  frames_in_per_s: LIMITS.framesInPerSecond,
-  frame_in_bytes: LIMITS.frameInBytesMax,
-  queue_bytes: LIMITS.queueBytesMax,
-  resume_max_age_s: 0,
-};
-
-const ORIGIN_REFUSED: Refusal = {
-  code: 'origin_refused',
-  message: 'Until accounts exist only programs, and pages of this machine, may connect.',
-  more: {},
-};
-
-function tellNotReady(why: string): Refusal {
-  return { code: 'not_ready', message: `Not ready: ${why}.`, more: { retry_after_ms: 1_000 } };
-}
 
 export interface StreamOptions {
   readonly config: StreamConfig;
@@ -51,12 +33,11 @@ export interface StreamOptions {
 /**
  * Builds the process: feed → hub → connections → server. Stopped in reverse: no new connections,
  * drain, feed.
+ * @throws when the log no longer holds what the feed must read, or the address is taken.
  */
 export async function openStream(options: StreamOptions): Promise<void> {
   const { config, life, nowMicros } = options;
   const nowMs = () => performance.now();
-  const later = (action: () => void) => void setImmediate(action);
-
   const hub = createHub({
     frameOutBytesMax: LIMITS.frameOutBytesMax,
     nowMicros,
@@ -83,48 +64,23 @@ export async function openStream(options: StreamOptions): Promise<void> {
     onRecord: metrics.onRecord,
     onFatal: life.fail,
   });
-  life.onStop('feed', feed.close);
-  let caughtUp = false;
-  void feed.caughtUp.then(() => {
-    caughtUp = true;
-  });
-  const notReady = () => {
-    if (life.signal.aborted) return 'stopping';
-    return caughtUp ? undefined : 'reading the log to its end';
-  };
+  life.onStop('feed', () => Promise.race([feed.close(), sleep(LIMITS.feedCloseMs)]));
+  const notReady = readiness(feed, life);
   life.readyWhen(notReady);
 
-  const admission = createAdmission(LIMITS, nowMs);
   const watch = createLogWatch(LIMITS.logDownAfterMs);
-  const house: House = {
+  const admission = createAdmission(LIMITS, nowMs);
+  const house = createHouse({
     hub,
     board: feed.board,
-    limits: LIMITS,
-    told: TOLD_LIMITS,
     nowMicros,
     nowMs,
-    later,
     logDown: watch.down,
-    refusalOf({ address, origin }) {
-      const full = admission.enter(address);
-      if (!isOriginAllowed(origin)) return ORIGIN_REFUSED;
-      const waits = notReady();
-      return full ?? (waits === undefined ? undefined : tellNotReady(waits));
-    },
-    onClosed(connection, reason) {
-      sessions.remove(connection);
-      admission.leave(connection.address);
-      metrics.onClosed(connection, reason);
-    },
-  };
-
-  const open = (socket: Socket, origin: string) => {
-    const connection = new Connection(socket, origin, house);
-    sessions.add(connection);
-    metrics.onOpened();
-    return connection;
-  };
-
+    admission,
+    sessions,
+    metrics,
+    notReady,
+  });
   const server = await startServer({
     host: config.host,
     port: config.port,
@@ -132,7 +88,12 @@ export async function openStream(options: StreamOptions): Promise<void> {
     limits: LIMITS,
     log: life.log,
     mayOpen: admission.mayOpen,
-    open,
+    open(socket, origin) {
+      const connection = new Connection(socket, origin, house);
+      sessions.add(connection);
+      metrics.onOpened();
+      return connection;
+    },
     notReady,
   });
   life.onStop('server', server.close);
@@ -156,9 +117,20 @@ export async function openStream(options: StreamOptions): Promise<void> {
     await drainConnections({
       connections: sessions.all,
       flush: hub.flush,
-      position: feed.board.position,
       drainMs: LIMITS.drainMs,
       reconnectJitterMs: LIMITS.reconnectJitterMs,
     });
   });
+}
+
+/** @returns what tells why the process cannot serve: only one that knows all there was does. */
+function readiness(feed: Feed, life: Life): () => string | undefined {
+  let caughtUp = false;
+  void feed.caughtUp.then(() => {
+    caughtUp = true;
+  });
+  return () => {
+    if (life.signal.aborted) return 'stopping';
+    return caughtUp ? undefined : 'reading the log to its end';
+  };
 }

@@ -21,6 +21,7 @@ export interface Subscription {
 /** The name that stands for all symbols but test ones. */
 export const EVERY_SYMBOL = '*';
 
+/** Whether a filter lets a pill through; its bounds are inclusive. */
 export function passes(filter: Filter | undefined, pill: Pill): boolean {
   if (filter === undefined) return true;
   return (

@@ -3,7 +3,7 @@ import type { Micros } from '../../schemas/timestamp.ts';
 import { backoffMs } from '../backoff.ts';
 import { createGauge } from '../metrics.ts';
 import { type KafkaClient, openKafka } from './client.ts';
-import { boundsOf } from './topics.ts';
+import { boundsOf, PositionLostError } from './topics.ts';
 
 /** One record of the log, as a consumer sees it. */
 export interface LogRecord {
@@ -12,11 +12,6 @@ export interface LogRecord {
   readonly value: Buffer | null;
   /** The record's timestamp; the broker's append time where the topic says so. */
   readonly appendedAt: Micros;
-}
-
-/** Tells that the log no longer holds what this consumer must read next. */
-export class PositionLostError extends Error {
-  override readonly name = 'PositionLostError';
 }
 
 /** What a run may steer from its callbacks. */
@@ -48,7 +43,8 @@ export interface Pace {
   readonly pauseMs: number;
 }
 
-/** Every record as it comes. A shorter wait buys no latency, only idle CPU (see TRAPS). */
+/** Every record as it comes. A shorter wait buys no latency, only idle CPU: six idle consumers
+ * burn 0.83 core at 5 ms, 0.15 at 100 ms, with the same median of 2 ms (measured). */
 export const EAGER: Pace = { minBytes: 1, waitMs: 100, pauseMs: 0 };
 /** At once after a silence, then at most 500 times a second: what comes together goes on together. */
 export const QUICK: Pace = { minBytes: 1, waitMs: 100, pauseMs: 2 };
@@ -69,6 +65,8 @@ export interface ConsumeOptions {
   onBatch(batch: RecordBatch): Promise<void>;
   /** Next offset wanted of a partition; undefined when none is. */
   nextOffset(partition: number): number | undefined;
+  /** The coordinator refused a heartbeat: the partition may be another member's already. */
+  onBeatRefused?(partition: number): void;
   /** The run cannot go on; the process should end and be started again. */
   onFatal(error: Error): void;
 }
@@ -81,7 +79,7 @@ export interface Run {
   close(): Promise<void>;
 }
 
-/** Session and waits; see TRAPS: a killed member costs its session, a fetch wait costs nothing. */
+/** A killed member of a group costs its successor this long; below 6 s brokers refuse by default. */
 const SESSION_TIMEOUT_MS = 6_000;
 const REBALANCE_TIMEOUT_MS = 10_000;
 const HEARTBEAT_INTERVAL_MS = 1_000;
@@ -113,41 +111,47 @@ export function consume(options: ConsumeOptions): Run {
 
   const start = async () => {
     const current = createConsumer(client, options.groupId(), options.pace);
-    consumer = current.consumer;
+    consumer = current;
+    // Events of a consumer that was given up must not steer its successor.
+    const isCurrent = () => !closed && consumer === current;
     const crash = once((error: Error) => {
+      discard(current);
+      if (!isCurrent()) return;
+      consumer = undefined;
       joined = false;
-      discard(current.consumer);
-      if (closed) return;
       client.log.warn({ err: error, topic }, 'the consumer lost the log; it connects again');
       const wait = 250 + backoffMs(attempts, { firstMs: 500, maxMs: 3_000 });
       attempts += 1;
       retry = setTimeout(begin, wait);
     });
-    guardAgainstSpin(current.consumer, crash);
-    current.consumer.on('consumer.crash', ({ payload }) => crash(payload.error));
-    current.consumer.on('consumer.group_join', ({ payload }) => {
+    guardAgainstSpin(current, crash);
+    current.on('consumer.crash', ({ payload }) => crash(payload.error));
+    current.on('consumer.group_join', ({ payload }) => {
+      if (!isCurrent()) return;
       joined = true;
       attempts = 0;
       const partitions = payload.memberAssignment[topic] ?? [];
-      options.onJoin(partitions, payload.memberId, steer(current.consumer, topic));
+      options.onJoin(partitions, payload.memberId, steer(current, topic));
     });
-    current.consumer.on('consumer.rebalancing', () => {
-      joined = false;
+    current.on('consumer.rebalancing', () => {
+      if (isCurrent()) joined = false;
+    });
+    current.on('consumer.start_batch_process', ({ payload }) => {
+      if (isCurrent()) passFiltered(options, payload);
     });
     try {
-      await current.consumer.connect();
-      await current.consumer.subscribe({ topic, fromBeginning: true });
+      await current.connect();
+      await current.subscribe({ topic, fromBeginning: true });
       if (closed) return;
-      await current.consumer.run({
+      await current.run({
         autoCommit: false,
         partitionsConsumedConcurrently: options.concurrency,
         eachBatch: async ({ batch, heartbeat, isRunning, isStale }) => {
-          if (closed || !isRunning() || isStale()) return;
+          if (!isCurrent() || !isRunning() || isStale()) return;
           busy.handlers += 1;
-          // Long work (ClickHouse away, the registry silent) must not cost the session. A refused
-          // beat means a rebalance, which the library finds by itself after this batch.
+          // Long work (ClickHouse away, the registry silent) must not cost the session.
           const beat = setInterval(() => {
-            heartbeat().catch(() => undefined);
+            heartbeat().catch(() => options.onBeatRefused?.(batch.partition));
           }, HEARTBEAT_INTERVAL_MS);
           try {
             await handle(options, batch);
@@ -176,20 +180,35 @@ export function consume(options: ConsumeOptions): Run {
   begin();
   return {
     lag: watch.lag,
-    isJoined: () => joined,
+    isJoined: () => joined && !closed,
     async close() {
       closed = true;
       clearTimeout(retry);
       await watch.close();
+      const last = consumer;
       // Stopped before it has joined, the library's consumer would join all the same and go on
       // consuming (kafkajs #1639): its start is waited for.
-      const end = starting.then(() => consumer?.stop()).then(() => consumer?.disconnect());
+      const end = starting.then(() => last?.stop()).then(() => last?.disconnect());
       await Promise.race([
         end.catch(() => undefined),
         new Promise((resolve) => setTimeout(resolve, 3_000).unref()),
       ]);
     },
   };
+}
+
+/**
+ * Goes past a batch that held only control records or an aborted transaction: the library skips it
+ * without calling us, and a position left before it would look lost, or stalled.
+ */
+function passFiltered(
+  options: ConsumeOptions,
+  batch: { partition: number; batchSize: number; firstOffset: string; lastOffset: string },
+): void {
+  const wanted = options.nextOffset(batch.partition);
+  const nextOffset = Number(batch.lastOffset) + 1;
+  if (batch.batchSize > 0 || wanted === undefined || !(nextOffset > wanted)) return;
+  options.onBatch({ partition: batch.partition, records: [], nextOffset }).catch(options.onFatal);
 }
 
 async function handle(options: ConsumeOptions, batch: Batch): Promise<void> {
@@ -226,7 +245,7 @@ function createPacer(pauseMs: number) {
   };
 }
 
-function createConsumer(client: KafkaClient, groupId: string, pace: Pace): { consumer: Consumer } {
+function createConsumer(client: KafkaClient, groupId: string, pace: Pace): Consumer {
   const kafka: Kafka = openKafka(client, {
     requestTimeoutMs: 10_000,
     retry: {
@@ -236,7 +255,7 @@ function createConsumer(client: KafkaClient, groupId: string, pace: Pace): { con
       restartOnFailure: async () => false,
     },
   });
-  const consumer = kafka.consumer({
+  return kafka.consumer({
     groupId,
     sessionTimeout: SESSION_TIMEOUT_MS,
     rebalanceTimeout: REBALANCE_TIMEOUT_MS,
@@ -253,7 +272,6 @@ function createConsumer(client: KafkaClient, groupId: string, pace: Pace): { con
       restartOnFailure: async () => false,
     },
   });
-  return { consumer };
 }
 
 function steer(consumer: Consumer, topic: string): Steering {
@@ -340,6 +358,7 @@ function watchProgress(options: ConsumeOptions, isBusy: () => boolean) {
     lag: () => lag,
     async close() {
       clearInterval(timer);
+      await checking;
       await admin?.disconnect().catch(() => undefined);
     },
   };

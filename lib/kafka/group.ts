@@ -1,6 +1,6 @@
 import type { KafkaClient } from './client.ts';
-import { consume, type LogRecord, type Pace, PositionLostError, type Steering } from './consume.ts';
-import { fetchCommitted, fetchOffsetBounds, type OffsetBounds } from './topics.ts';
+import { consume, type LogRecord, type Pace, type Steering } from './consume.ts';
+import { fetchOffsetBounds, type OffsetBounds, requireInside } from './topics.ts';
 
 /** Tells a step that works on a partition whether the partition is still ours. */
 export interface Ownership {
@@ -8,11 +8,12 @@ export interface Ownership {
   readonly signal: AbortSignal;
 }
 
-/** What the log says of a partition when it is assigned. */
-export interface PartitionPlace {
-  /** The group's next offset; undefined without a commit. */
-  readonly committed: number | undefined;
-  readonly bounds: OffsetBounds;
+/** Where a newly owned partition is read from. */
+export interface PartitionStart {
+  /** First offset with effect; outside the log the member refuses to go on. */
+  readonly start: number;
+  /** First offset read, at most `start`: what lies between only warms the state up. */
+  readonly from: number;
 }
 
 export interface GroupOptions {
@@ -23,9 +24,14 @@ export interface GroupOptions {
   readonly concurrency: number;
   readonly pace: Pace;
   /**
-   * Restores what a newly owned partition needs. @returns the offset to read from.
+   * Restores what a newly owned partition needs. Positions are kept with the data: the group's
+   * commits are for the eyes of operators and never read.
    */
-  onAssigned(partition: number, place: PartitionPlace, ownership: Ownership): Promise<number>;
+  onAssigned(
+    partition: number,
+    bounds: OffsetBounds,
+    ownership: Ownership,
+  ): Promise<PartitionStart>;
   onRecords(
     partition: number,
     records: readonly LogRecord[],
@@ -47,6 +53,8 @@ export interface GroupMember {
   close(): Promise<void>;
 }
 
+const EMPTY: OffsetBounds = { low: 0, high: 0 };
+
 interface Owned {
   readonly abort: AbortController;
   next: number | undefined;
@@ -60,31 +68,44 @@ export function joinGroup(options: GroupOptions): GroupMember {
   let member = '';
 
   const revoke = (partition: number) => {
+    if (!partitions.has(partition)) return;
     partitions.get(partition)?.abort.abort(new Error(`${topic}/${partition} was revoked`));
     partitions.delete(partition);
     options.onRevoked(partition);
   };
 
-  const restore = async (fresh: readonly number[], now: Steering) => {
-    const [committed, bounds] = await Promise.all([
-      fetchCommitted(client, groupId, topic),
-      fetchOffsetBounds(client, topic),
-    ]);
+  const restoreOne = async (
+    partition: number,
+    owned: Owned,
+    bounds: OffsetBounds,
+    now: Steering,
+  ) => {
+    const { signal } = owned.abort;
+    const { start, from } = await options.onAssigned(partition, bounds, { signal });
+    await checkInside(client, topic, partition, start, bounds);
+    if (signal.aborted) return;
+    owned.next = from;
+    now.resumeAt(partition, from);
+  };
+
+  const restore = async (fresh: ReadonlyMap<number, Owned>, now: Steering) => {
+    // Whoever was revoked meanwhile fails by its abort, and that is no fault.
+    const giveUp = (owned: Owned, error: Error) => {
+      if (!owned.abort.signal.aborted) options.onFatal(error);
+    };
+    let bounds: Map<number, OffsetBounds>;
+    try {
+      bounds = await fetchOffsetBounds(client, topic);
+    } catch (error) {
+      for (const owned of fresh.values()) giveUp(owned, error as Error);
+      return;
+    }
     await Promise.all(
-      fresh.map(async (partition) => {
-        const owned = partitions.get(partition);
-        if (owned === undefined || owned.abort.signal.aborted) return;
-        const ownership = { signal: owned.abort.signal };
-        const place = {
-          committed: committed.get(partition),
-          bounds: bounds.get(partition) ?? { low: 0, high: 0 },
-        };
-        const next = await options.onAssigned(partition, place, ownership);
-        if (owned.abort.signal.aborted) return;
-        await checkInside(client, topic, partition, next, place.bounds);
-        owned.next = next;
-        now.resumeAt(partition, next);
-      }),
+      [...fresh].map(([partition, owned]) =>
+        restoreOne(partition, owned, bounds.get(partition) ?? EMPTY, now).catch((error) =>
+          giveUp(owned, error),
+        ),
+      ),
     );
   };
 
@@ -106,18 +127,18 @@ export function joinGroup(options: GroupOptions): GroupMember {
         const keeps = stayed && assigned.includes(partition);
         if (!keeps || partitions.get(partition)!.next === undefined) revoke(partition);
       }
-      const fresh = assigned.filter((partition) => !partitions.has(partition));
-      for (const [partition, { next }] of partitions) now.resumeAt(partition, next!);
-      if (fresh.length === 0) return;
-      now.pause(fresh);
-      for (const partition of fresh) {
-        partitions.set(partition, { abort: new AbortController(), next: undefined });
+      const fresh = new Map<number, Owned>();
+      for (const partition of assigned) {
+        if (partitions.has(partition)) continue;
+        fresh.set(partition, { abort: new AbortController(), next: undefined });
       }
-      restore(fresh, now).catch((error) => {
-        const gone = fresh.some((partition) => !partitions.has(partition));
-        if (!gone) options.onFatal(error);
-      });
+      for (const [partition, { next }] of partitions) now.resumeAt(partition, next!);
+      if (fresh.size === 0) return;
+      now.pause([...fresh.keys()]);
+      for (const [partition, owned] of fresh) partitions.set(partition, owned);
+      void restore(fresh, now);
     },
+    onBeatRefused: revoke,
     async onBatch({ partition, records, nextOffset }) {
       const owned = partitions.get(partition);
       if (owned === undefined) return;
@@ -154,7 +175,5 @@ async function checkInside(
   if (next >= bounds.low && next <= bounds.high) return;
   // The log went on while the state was restored: only an end read now can prove a fault.
   const now = (await fetchOffsetBounds(client, topic)).get(partition) ?? bounds;
-  if (next >= now.low && next <= now.high) return;
-  const place = `${topic} partition ${partition}`;
-  throw new PositionLostError(`${place}: offset ${next} is outside ${now.low} … ${now.high}.`);
+  requireInside(topic, partition, next, now);
 }

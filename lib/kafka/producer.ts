@@ -210,6 +210,8 @@ export async function openProducer(
       closed = true;
       await Promise.race([sending, pause(limits.deadlineMs)]);
       clearInterval(ticker);
+      const told = new ProduceError('unavailable', 'Shutting down; not acknowledged.');
+      for (const pending of [...inFlight, ...queue.splice(0)]) fail(pending, told);
       await Promise.race([connection.disconnect(), pause(1_000)]);
     },
   };

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { KafkaClient } from './client.ts';
-import { consume, EAGER, type LogRecord, type Pace, PositionLostError } from './consume.ts';
-import { fetchOffsetBounds, type OffsetBounds } from './topics.ts';
+import { consume, EAGER, type LogRecord, type Pace } from './consume.ts';
+import { fetchOffsetBounds, type OffsetBounds, requireInside } from './topics.ts';
 
 export interface TailOptions {
   readonly client: KafkaClient;
@@ -86,11 +86,7 @@ function startOffsets(
   const next = new Map<number, number>();
   for (const [partition, { low, high }] of bounds) {
     const wanted = from.get(partition) ?? low;
-    if (wanted < low || wanted > high) {
-      throw new PositionLostError(
-        `${topic} partition ${partition}: offset ${wanted} is outside ${low} … ${high}.`,
-      );
-    }
+    requireInside(topic, partition, wanted, { low, high });
     next.set(partition, wanted);
   }
   return next;

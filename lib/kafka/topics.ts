@@ -14,6 +14,28 @@ export interface OffsetBounds {
   readonly high: number;
 }
 
+/** Tells that the log no longer holds what this consumer must read next. */
+export class PositionLostError extends Error {
+  override readonly name = 'PositionLostError';
+}
+
+/**
+ * @throws PositionLostError when an offset that must be read next is not between the first held and
+ *   the end: the library would go on elsewhere without a word.
+ */
+export function requireInside(
+  topic: string,
+  partition: number,
+  offset: number,
+  { low, high }: OffsetBounds,
+): void {
+  if (offset >= low && offset <= high) return;
+  throw new PositionLostError(
+    `${topic} partition ${partition}: offset ${offset} is outside ${low} … ${high}. ` +
+      'See deploy/runbooks/position-lost.md.',
+  );
+}
+
 /** Creates the topics that do not exist. @returns the names of those this call has made. */
 export function createTopics(
   client: KafkaClient,
@@ -60,7 +82,11 @@ async function waitForLeaders(admin: Admin, topic: string): Promise<void> {
     try {
       const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
       const partitions = topics[0]?.partitions ?? [];
-      if (partitions.length > 0 && partitions.every(({ leader }) => leader >= 0)) return;
+      if (partitions.length > 0 && partitions.every(({ leader }) => leader >= 0)) {
+        // A leader that is named may not have made its log yet (seen): ask it for its offsets.
+        await admin.fetchTopicOffsets(topic);
+        return;
+      }
     } catch (error) {
       if (performance.now() > deadline) throw error;
     }
@@ -94,19 +120,4 @@ export async function boundsOf(admin: Admin, topic: string): Promise<Map<number,
       { low: Number(low), high: Number(high) },
     ]),
   );
-}
-
-/** Next offsets that a group has committed; partitions without a commit are absent. */
-export function fetchCommitted(
-  client: KafkaClient,
-  groupId: string,
-  topic: string,
-): Promise<Map<number, number>> {
-  return withAdmin(client, async (admin) => {
-    const [answer] = await admin.fetchOffsets({ groupId, topics: [topic] });
-    const committed = (answer?.partitions ?? []).map(
-      ({ partition, offset }) => [partition, Number(offset)] as const,
-    );
-    return new Map(committed.filter(([, offset]) => offset >= 0));
-  });
 }

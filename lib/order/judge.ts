@@ -1,10 +1,10 @@
 import type { TopicSettings } from '../../schemas/avro.ts';
 import { createPartitioner } from '../../schemas/partition.ts';
-import { checkPill, type PillRecord } from '../../schemas/pill.ts';
+import { checkPill, isSource, type PillRecord } from '../../schemas/pill.ts';
 import type { Micros } from '../../schemas/timestamp.ts';
 import { symbolsPerPartitionMax } from '../../schemas/topics.ts';
 import { createRepeatWindow } from './repeat-window.ts';
-import { isBackfill, isNewer, RECEIVE_TRUST_MICROS, timesOf } from './time.ts';
+import { effectiveReceivedAt, isBackfill, isNewer, timesOf } from './time.ts';
 
 /** What is known of a symbol before the next record: enough to say late and prev. */
 export interface SymbolState {
@@ -27,6 +27,8 @@ export interface EffectivePill extends PillRecord {
   readonly backfill: boolean;
   /** Offset of the symbol's previous live pill with effect; null for the first and for backfill. */
   readonly prev: number | null;
+  /** Offset of the symbol's last live pill with effect, this one included. */
+  readonly last: number | null;
 }
 
 export type RejectCode = 'wrong_partition' | 'pill_invalid' | 'kind_unknown' | 'symbol_limit';
@@ -68,11 +70,11 @@ export function createPartitionJudge(options: JudgeOptions): PartitionJudge {
     if (record.kind !== null) {
       return rejected('kind_unknown', `Kind "${record.kind.slice(0, 64)}" is not known yet.`);
     }
+    if (record.source !== null && !isSource(record.source)) {
+      return rejected('pill_invalid', '#/source: Not 1 to 64 printable ASCII characters.');
+    }
     // The gateway checked against its own clock; a trusted receive time is that clock.
-    const trusted =
-      record.received_at !== null &&
-      Math.abs(record.received_at - appendedAt) <= RECEIVE_TRUST_MICROS;
-    const now = trusted ? record.received_at! : appendedAt;
+    const now = effectiveReceivedAt(record.received_at, appendedAt);
     const faults = checkPill(record, { confidenceMax: settings.confidence_max, now });
     if (faults.length > 0) {
       const text = faults.map(({ pointer, detail }) => `${pointer}: ${detail}`).join(' ');
@@ -118,7 +120,11 @@ export function createPartitionJudge(options: JudgeOptions): PartitionJudge {
       }
       return {
         kind: 'effect',
-        pill: { ...record, partition, offset, received_at: received, order, late, backfill, prev },
+        pill: {
+          ...record,
+          ...{ partition, offset, received_at: received, order, late, backfill, prev },
+          last: lastLive,
+        },
       };
     },
   };

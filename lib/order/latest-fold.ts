@@ -1,9 +1,15 @@
 import type { LatestPill } from '../../schemas/avro.ts';
+import type { SymbolState } from './judge.ts';
 import { isNewer, orderTime } from './time.ts';
 
 /** Order time of a latest pill. */
 export function orderOf(pill: LatestPill): number {
   return orderTime(pill.timestamp, pill.received_at);
+}
+
+/** State of a symbol after its latest row, to go on judging from there. */
+export function symbolStateOf(row: LatestPill): SymbolState {
+  return { order: orderOf(row), offset: row.offset, lastLive: row.last_offset };
 }
 
 /**

@@ -1,4 +1,4 @@
-import { identityOf, isSameContent, type Pill } from '../../schemas/pill.ts';
+import { identityOf, isSameContent, type Pill, type PillContent } from '../../schemas/pill.ts';
 
 export type Seen = 'first' | 'repeat' | 'conflict';
 
@@ -17,13 +17,13 @@ export interface RepeatWindow {
 interface Entry {
   offset: number;
   /** Content of the identity's first record in the chain, what later ones are held against. */
-  readonly pill: Pill | undefined;
+  readonly content: PillContent | undefined;
 }
 
 /**
  * Creates the window. A decision depends on the last `size` offsets alone, so a process that
  * starts at offset o decides like all others once it has read from o − size.
- * @param size offsets, DESIGN section 4: 32,768
+ * @param size offsets; 32,768 unless the topic settings say otherwise
  * @param compareContent whether to keep contents, for `conflict`; about 250 bytes an identity
  */
 export function createRepeatWindow(size: number, compareContent: boolean): RepeatWindow {
@@ -67,11 +67,18 @@ export function createRepeatWindow(size: number, compareContent: boolean): Repea
       slotKeys[slot] = key;
       slotOffsets[slot] = offset;
       if (known === undefined) {
-        entries.set(key, { offset, pill: compareContent ? pill : undefined });
+        entries.set(key, { offset, content: compareContent ? contentOf(pill) : undefined });
         return 'first';
       }
       known.offset = offset;
-      return known.pill === undefined || isSameContent(known.pill, pill) ? 'repeat' : 'conflict';
+      const same = known.content === undefined || isSameContent(known.content, pill);
+      return same ? 'repeat' : 'conflict';
     },
   };
+}
+
+// Not the record itself: a direct producer decides how large that is.
+function contentOf(pill: Pill): PillContent {
+  const { timestamp, gross_spread_percent, market_state, confidence } = pill;
+  return { timestamp, gross_spread_percent, market_state, confidence };
 }

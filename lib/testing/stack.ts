@@ -7,6 +7,8 @@ import { packageRoot } from '../root.ts';
 import { readStackFile, type StackFile } from '../stack-file.ts';
 import { GiveUp, waitFor } from './wait.ts';
 
+export { isAlive } from '../../deploy/local/process-identity.ts';
+
 /** A whole stack, started as `npm start` starts it, in a folder of its own. */
 export interface Stack {
   readonly folder: string;
@@ -98,18 +100,4 @@ export async function launchStack(folder: string, args: readonly string[] = []):
       return exited;
     },
   };
-}
-
-/** Whether a process lives (a zombie does not). */
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-  try {
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  } catch {
-    return true; // no /proc here: the signal's answer must do
-  }
 }

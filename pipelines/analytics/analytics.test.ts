@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ClickHouse, databaseName, openClickHouse } from '../../lib/clickhouse.ts';
 import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
@@ -88,18 +90,37 @@ describe('analytics sink', () => {
   test('kill -9 at several moments: each identity once, nothing missing', async () => {
     const symbol = 'CRASH.T';
     const pills = Array.from({ length: 6_000 }, () => makePill({ symbol }));
-    for (let round = 0; round < 4; round += 1) {
-      const part = pills.slice(round * 1_500, (round + 1) * 1_500);
-      await writer.write(part);
-      // Three moments: rows buffered, an insert begun, an insert just acknowledged.
-      if (round === 1) {
-        await waitFor('the first rows', async () => (await countOf(symbol)).rows > 0);
-      }
+    const seed = Number(process.env.SEED ?? Date.now() % 1_500);
+    process.stderr.write(`[analytics] kill moments: SEED=${seed}\n`);
+    const metric = async (name: string) => {
+      const { body } = await request(`${analytics.opsUrl}/metrics`);
+      const match = new RegExp(`^${name} (\\d+)`, 'm').exec(await body.text());
+      return Number(match?.[1] ?? 0);
+    };
+    const buffered = () =>
+      waitFor(
+        'rows in the buffer',
+        async () => (await metric('pillole_analytics_buffered_rows')) > 0,
+      );
+    const moments: (() => Promise<unknown>)[] = [
+      buffered,
+      () =>
+        waitFor('an insert acknowledged', async () => {
+          return (await metric('pillole_analytics_rows_total')) > 0;
+        }),
+      // Somewhere from the first buffered row over the insert (after 1 s) to past it.
+      () => buffered().then(() => sleep(seed)),
+      () => buffered().then(() => sleep(900 + (seed % 300))),
+    ];
+    for (const [round, moment] of moments.entries()) {
+      await writer.write(pills.slice(round * 1_500, (round + 1) * 1_500));
+      await moment();
       await analytics.kill();
       analytics = await startProcess('pipelines/main.js', ['analytics'], namespace.env);
+      await analytics.ready();
     }
     await writer.write(pills.slice(0, 100)); // repeats
     await waitFor('all rows', async () => (await countOf(symbol)).rows >= pills.length, 60_000);
     expect(await countOf(symbol)).toEqual({ rows: pills.length, ids: pills.length, late: 0 });
-  });
+  }, 120_000);
 });

@@ -1,10 +1,13 @@
 import { retryForever } from '../../lib/backoff.ts';
 import { databaseName, openClickHouse } from '../../lib/clickhouse.ts';
-import { decodeWith } from '../../lib/decode.ts';
-import { BULK, type LogRecord, PositionLostError } from '../../lib/kafka/consume.ts';
-import { joinGroup, type Ownership, type PartitionPlace } from '../../lib/kafka/group.ts';
-import { createPartitionJudge, type PartitionJudge } from '../../lib/order/judge.ts';
-import { createDecoder } from '../../schemas/avro.ts';
+import { BULK, type LogRecord } from '../../lib/kafka/consume.ts';
+import { joinGroup, type Ownership } from '../../lib/kafka/group.ts';
+import type { OffsetBounds } from '../../lib/kafka/topics.ts';
+import {
+  createPartitionReader,
+  type PartitionReader,
+  warmUpFrom,
+} from '../../lib/partition-reader.ts';
 import { groupName, topicName } from '../../schemas/topics.ts';
 import type { ProcessorContext } from '../processor.ts';
 import { type BufferedRow, rowOf } from './rows.ts';
@@ -13,12 +16,6 @@ import { createPillStore } from './store.ts';
 
 /** Time for the last insert when the process stops; below the deadline of lib/run. */
 const CLOSE_DEADLINE_MS = 4_000;
-
-interface PartitionState {
-  readonly judge: PartitionJudge;
-  /** First offset that is not in the table; those before it only warm the repeat window. */
-  readonly start: number;
-}
 
 /**
  * Stores every pill with effect once in ClickHouse. Its steps, in this order:
@@ -37,8 +34,7 @@ export async function startAnalytics(context: ProcessorContext): Promise<void> {
   });
   life.onStop('clickhouse', () => clickhouse.close());
   const store = createPillStore(clickhouse, settings.epoch);
-  const decoder = createDecoder('pill', schemas.writerSchemas);
-  const partitions = new Map<number, PartitionState>();
+  const partitions = new Map<number, PartitionReader>();
 
   const sink = createSink({
     store,
@@ -58,44 +54,37 @@ export async function startAnalytics(context: ProcessorContext): Promise<void> {
         life.log.warn({ err: error, attempts }, 'ClickHouse does not answer; waiting'),
     });
 
-  const restore = async (partition: number, place: PartitionPlace, { signal }: Ownership) => {
+  const restore = async (partition: number, { low }: OffsetBounds, { signal }: Ownership) => {
     const [position, symbols] = await ask(async () => {
       const positions = await store.positions();
       return [positions.get(partition), await store.symbols(partition)] as const;
     }, signal);
-    const { low, high } = place.bounds;
     const start = position === undefined ? low : position + 1;
-    if (start < low) {
-      throw new PositionLostError(
-        `Partition ${partition}: the table ends at ${position}, the log begins at ${low}; ` +
-          'the pills between are in neither. See deploy/runbooks/position-lost.md.',
-      );
-    }
-    const judge = createPartitionJudge({ partition, settings, symbols, compareContent: false });
-    partitions.set(partition, { judge, start });
-    life.log.info({ partition, start, high, symbols: symbols.size }, 'partition restored');
-    return Math.max(low, start - settings.repeat_window);
+    partitions.set(
+      partition,
+      createPartitionReader({
+        ...{ partition, start, settings, symbols, schemas },
+        compareContent: false,
+        log: life.log,
+      }),
+    );
+    life.log.info({ partition, start, symbols: symbols.size }, 'partition restored');
+    return { start, from: warmUpFrom(start, low, settings) };
   };
 
-  const process = async (
+  const onRecords = async (
     partition: number,
     records: readonly LogRecord[],
     { signal }: Ownership,
   ) => {
-    const state = partitions.get(partition);
-    if (state === undefined) return;
+    const reader = partitions.get(partition);
+    if (reader === undefined) return;
     const rows: BufferedRow[] = [];
-    for (const { value, key, offset, appendedAt } of records) {
-      const answer = decodeWith(decoder, schemas, value, { signal, log: life.log });
-      const decoded = answer instanceof Promise ? await answer.catch(() => undefined) : answer;
-      if (decoded === undefined) return; // revoked while the registry was silent
-      if (!decoded.ok) continue;
-      if (offset < state.start) {
-        state.judge.warmUp(decoded.value, key, offset, appendedAt);
-        continue;
-      }
-      const verdict = state.judge.judge(decoded.value, key, offset, appendedAt);
-      if (verdict.kind === 'effect') rows.push(rowOf(settings.epoch, verdict.pill));
+    for (const record of records) {
+      const answer = reader.read(record, signal);
+      const reading = answer instanceof Promise ? await answer.catch(() => undefined) : answer;
+      if (reading === undefined) return; // revoked while the registry was silent
+      if (reading.kind === 'effect') rows.push(rowOf(settings.epoch, reading.pill));
     }
     await sink.add(rows, signal);
   };
@@ -107,7 +96,7 @@ export async function startAnalytics(context: ProcessorContext): Promise<void> {
     concurrency: 1,
     pace: BULK,
     onAssigned: restore,
-    onRecords: process,
+    onRecords,
     onRevoked(partition) {
       partitions.delete(partition);
       sink.drop(partition);

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { retryForever } from '../../lib/backoff.ts';
 import type { Log } from '../../lib/log.ts';
 import { createCounter, createGauge, createHistogram } from '../../lib/metrics.ts';
@@ -9,7 +10,7 @@ export interface SinkLimits {
   readonly flushIntervalMs: number;
   /** So many rows are inserted at once without waiting. */
   readonly flushRows: number;
-  /** Rows held; at the bound `add` waits, and with it the consumer. */
+  /** Rows that wait behind the insert under way; at the bound `add` waits, and the consumer. */
   readonly rowsMax: number;
 }
 
@@ -66,6 +67,7 @@ export function createSink(options: {
   let timer: NodeJS.Timeout | undefined;
   let inserting: Promise<void> | undefined;
   let healthy = true;
+  let closed = false;
   const room: (() => void)[] = [];
 
   const insertOnce = async (rows: BufferedRow[], isRetry: boolean): Promise<void> => {
@@ -105,35 +107,46 @@ export function createSink(options: {
     }
   };
 
-  const schedule = () => {
-    if (inserting !== undefined || buffer.length === 0) return;
-    const start = () => {
-      timer = undefined;
-      inserting = flush()
-        .catch((error) => {
-          if (!closing.signal.aborted) options.onFatal(error);
-        })
-        .finally(() => {
-          inserting = undefined;
-          schedule();
-        });
-    };
-    if (buffer.length >= limits.flushRows) {
-      clearTimeout(timer);
-      start();
-    } else timer ??= setTimeout(start, limits.flushIntervalMs);
+  // One flush at a time: beside another, a retry would take the other's later rows in the table for
+  // proof that its own are there.
+  const start = (): Promise<void> => {
+    clearTimeout(timer);
+    timer = undefined;
+    inserting ??= flush()
+      .catch((error) => {
+        if (!closing.signal.aborted) options.onFatal(error);
+      })
+      .finally(() => {
+        inserting = undefined;
+        schedule();
+      });
+    return inserting;
   };
+
+  const schedule = () => {
+    if (closed || inserting !== undefined || buffer.length === 0) return;
+    if (buffer.length >= limits.flushRows) void start();
+    else timer ??= setTimeout(start, limits.flushIntervalMs);
+  };
+
+  const waitForRoom = (signal: AbortSignal) =>
+    new Promise<void>((resolve) => {
+      const go = () => {
+        signal.removeEventListener('abort', go);
+        resolve();
+      };
+      room.push(go);
+      signal.addEventListener('abort', go, { once: true });
+    });
 
   return {
     async add(rows, signal) {
+      if (closed) return; // not committed anywhere: the next owner reads them again
       for (const row of rows) buffer.push(row);
       bufferedRows.set(buffer.length);
       schedule();
-      while (buffer.length >= limits.rowsMax && !signal.aborted) {
-        await new Promise<void>((resolve) => {
-          room.push(resolve);
-          signal.addEventListener('abort', () => resolve(), { once: true });
-        });
+      while (buffer.length >= limits.rowsMax && !closed && !signal.aborted) {
+        await waitForRoom(signal);
       }
     },
     drop(partition) {
@@ -142,12 +155,13 @@ export function createSink(options: {
     },
     isHealthy: () => healthy,
     async close(deadlineMs) {
-      clearTimeout(timer);
-      timer = undefined;
-      const last = inserting ?? Promise.resolve();
-      const drained = last.then(() => (buffer.length > 0 ? flush() : undefined));
+      closed = true;
       const deadline = setTimeout(() => closing.abort(new Error('stopping')), deadlineMs);
-      await drained.catch(() => undefined);
+      const drained = Promise.resolve(inserting).then(() =>
+        closing.signal.aborted ? undefined : start(),
+      );
+      // An insert that hangs is left alone: the next owner asks the table what became of it.
+      await Promise.race([drained, once(closing.signal, 'abort')]);
       clearTimeout(deadline);
       closing.abort(new Error('stopped'));
       for (const go of room.splice(0)) go();

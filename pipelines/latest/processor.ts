@@ -1,12 +1,14 @@
 import { retryForever } from '../../lib/backoff.ts';
 import { BULK, type LogRecord, STEADY } from '../../lib/kafka/consume.ts';
-import { joinGroup, type Ownership, type PartitionPlace } from '../../lib/kafka/group.ts';
+import { joinGroup, type Ownership } from '../../lib/kafka/group.ts';
 import { type OutRecord, openProducer } from '../../lib/kafka/producer.ts';
+import type { OffsetBounds } from '../../lib/kafka/topics.ts';
 import { openLatestTable } from '../../lib/latest-table.ts';
 import { createCounter } from '../../lib/metrics.ts';
 import { orderOf } from '../../lib/order/latest-fold.ts';
 import { isNewer } from '../../lib/order/time.ts';
-import { createDecoder, createEncoder, type LatestPill } from '../../schemas/avro.ts';
+import { warmUpFrom } from '../../lib/partition-reader.ts';
+import { createEncoder, type LatestPill } from '../../schemas/avro.ts';
 import { groupName, topicName } from '../../schemas/topics.ts';
 import type { ProcessorContext } from '../processor.ts';
 import {
@@ -40,7 +42,7 @@ const restoredTotal = createCounter({
  * 2. warm up: read the repeat window before that, without effect;
  * 3. judge each record (decode, check, repeat, late): lib/order;
  * 4. write rejected records, then the latest rows: the rows claim that all before is told;
- * 5. commit the offset, for the eyes of operators;
+ * 5. commit the offset, for the eyes of operators: no restart ever reads it;
  * 6. watch our own output: a row older than ours, written after ours by a paused predecessor, is
  *    answered by writing ours again (a commit does not fence; measured, see ARCHITECTURE).
  */
@@ -71,8 +73,8 @@ export async function startLatest(context: ProcessorContext): Promise<void> {
   life.onStop('producer', producer.close);
 
   const partitions = new Map<number, LatestPartition>();
-  /** Offset in the latest topic of our last write of a symbol. */
-  const written = new Map<string, number>();
+  /** Our last acknowledged write of a symbol: the row, and its offset in the latest topic. */
+  const written = new Map<string, { readonly row: LatestPill; readonly offset: number }>();
   const done = new Map<number, number>();
 
   const latestRecord = (partition: number, row: LatestPill): OutRecord => ({
@@ -90,7 +92,9 @@ export async function startLatest(context: ProcessorContext): Promise<void> {
       () => producer.produce(records),
       signal,
     );
-    for (const [at, row] of rows.entries()) written.set(row.symbol, acks[at]!.offset);
+    for (const [at, row] of rows.entries()) {
+      written.set(row.symbol, { row, offset: acks[at]!.offset });
+    }
   };
 
   const writeRejected = async ({ rejected }: Changes, signal: AbortSignal) => {
@@ -106,11 +110,12 @@ export async function startLatest(context: ProcessorContext): Promise<void> {
   };
 
   const answerZombie = (partition: number, offset: number, seen: LatestPill) => {
-    const own = partitions.get(partition)?.get(seen.symbol);
+    // The row as it was written, not as it is: a later one may claim what is not written yet.
     const ours = written.get(seen.symbol);
-    if (own === undefined || ours === undefined || offset <= ours || !isOlder(seen, own)) return;
+    if (!partitions.has(partition) || ours === undefined) return;
+    if (offset <= ours.offset || !isOlder(seen, ours.row)) return;
     restoredTotal.inc();
-    writeRows(partition, [own], life.signal).catch((error) => life.fail(error));
+    writeRows(partition, [ours.row], life.signal).catch((error) => life.fail(error));
   };
 
   const table = await retry('the latest topic cannot be read', () =>
@@ -129,11 +134,11 @@ export async function startLatest(context: ProcessorContext): Promise<void> {
   life.onStop('latest table', table.close);
   await table.caughtUp;
 
-  const restore = async (partition: number, place: PartitionPlace, { signal }: Ownership) => {
+  const restore = async (partition: number, bounds: OffsetBounds, { signal }: Ownership) => {
     await retry('the latest topic cannot be read', () => table.refresh(partition, signal), signal);
     const rows = table.rowsOf(partition).map(({ pill }) => pill);
-    const processed = table.processed().get(partition) ?? -1;
-    const start = Math.max(processed + 1, place.committed ?? 0, place.bounds.low);
+    const processed = table.processed().get(partition);
+    const start = processed === undefined ? bounds.low : processed + 1;
     partitions.set(
       partition,
       createLatestPartition({
@@ -141,16 +146,15 @@ export async function startLatest(context: ProcessorContext): Promise<void> {
         start,
         settings,
         rows,
-        decoder: createDecoder('pill', schemas.writerSchemas),
         schemas,
         log: life.log,
       }),
     );
     life.log.info({ partition, start, symbols: rows.length }, 'partition restored');
-    return Math.max(place.bounds.low, start - settings.repeat_window);
+    return { start, from: warmUpFrom(start, bounds.low, settings) };
   };
 
-  const process = async (
+  const onRecords = async (
     partition: number,
     records: readonly LogRecord[],
     { signal }: Ownership,
@@ -180,7 +184,7 @@ export async function startLatest(context: ProcessorContext): Promise<void> {
     concurrency: settings.partitions,
     pace: STEADY,
     onAssigned: restore,
-    onRecords: process,
+    onRecords,
     onRevoked(partition) {
       partitions.delete(partition);
       done.delete(partition);

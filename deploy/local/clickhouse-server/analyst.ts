@@ -1,11 +1,5 @@
-/**
- * The user `analyst`: reads the tables of the platform within limits, and nothing else of this
- * machine. The engine enforces `readonly=1` and the limits; what readonly lets pass (the function
- * file(), s3(), tables of other people's queries) is refused by a look at the engine's own syntax
- * tree, so that no spelling gets around it.
- */
+import { refusal } from './clickhouse-error.ts';
 import type { Engine, Statement } from './engine.ts';
-import { failure } from './failure.ts';
 import { ANALYST_LIMITS } from './limits.ts';
 import { namesIn } from './statement.ts';
 
@@ -30,8 +24,12 @@ const STATEMENTS = new Set([
 const HARMLESS_SETTING = /^(output_format_\w+|date_time_\w+|session_timezone|join_use_nulls)$/;
 
 /**
- * The statement with the limits applied.
- * @throws Failure when it asks for more than an analyst may have.
+ * A statement of the user `analyst`, who reads the tables of the platform within limits, and
+ * nothing else of this machine. The engine enforces `readonly=1` and the limits; what readonly lets
+ * pass (the function file(), s3(), tables of other people's queries) is refused by a look at the
+ * engine's own syntax tree, so that no spelling gets around it.
+ * @returns the statement with the limits applied.
+ * @throws ClickHouseError when it asks for more than an analyst may have.
  */
 export async function asAnalyst(engine: Engine, statement: Statement): Promise<Statement> {
   const limits = new Map<string, string>(
@@ -117,5 +115,5 @@ function isLower(value: string, limit: number): boolean {
 }
 
 function denied(text: string) {
-  return failure('ACCESS_DENIED', `analyst: ${text}`);
+  return refusal('ACCESS_DENIED', `analyst: ${text}`);
 }

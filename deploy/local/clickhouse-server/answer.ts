@@ -1,9 +1,8 @@
-/** Answers in the form ClickHouse's HTTP interface gives them. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import type { ClickHouseError } from './clickhouse-error.ts';
 import type { Executed } from './execute.ts';
-import type { Failure } from './failure.ts';
 
 const TYPES: readonly [RegExp, string][] = [
   [/^JSON(Compact|Strings)*(EachRow.*|LinesDescription)?$/i, 'application/json; charset=UTF-8'],
@@ -17,7 +16,7 @@ const TYPES: readonly [RegExp, string][] = [
 /** Below this, compression costs more than it saves. */
 const GZIP_FROM_BYTES = 1024;
 
-/** Sends a result. */
+/** Sends a result in the form ClickHouse's HTTP interface gives it. */
 export async function sendAnswer(
   request: IncomingMessage,
   response: ServerResponse,
@@ -42,9 +41,9 @@ export async function sendAnswer(
 }
 
 /** Sends an error: the status for programs, ClickHouse's text for people. */
-export function sendFailure(
+export function sendError(
   response: ServerResponse,
-  failed: Failure,
+  failed: ClickHouseError,
   version: string,
   queryId: string,
 ): void {

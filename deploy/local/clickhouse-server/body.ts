@@ -1,35 +1,36 @@
-/** Bodies of requests: decompressed, bounded, the rows of an insert on disk instead of in memory. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, rm, stat } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
-import { join } from 'node:path';
+import path from 'node:path';
 import type { Readable, Transform } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
-import { failure } from './failure.ts';
+import { refusal } from './clickhouse-error.ts';
 import { INSERT_BYTES_MAX, SPOOL_BYTES_MAX, STATEMENT_BYTES_MAX } from './limits.ts';
 
 /** Encodings that Node cannot undo; the engine can. */
 const UNDONE_BY_ENGINE = new Set(['lz4', 'zstd', 'xz']);
 
-export type Rows = {
+/** The rows of an insert: on disk instead of in memory. */
+export interface Rows {
   /** Relative to the working folder of the server. */
-  file: string;
-  bytes: number;
+  readonly file: string;
+  readonly bytes: number;
   remove(): Promise<void>;
-};
+}
 
-export type Spool = {
-  /** Writes the chunks to a file. @throws Failure over the bounds. */
+/** Where rows wait for their turn, bounded in all. */
+export interface Spool {
+  /** Writes the chunks to a file. @throws ClickHouseError over the bounds. */
   keep(chunks: AsyncIterable<Buffer>): Promise<Rows>;
   /** The chunks after `work` made another file of them; both files go with the iteration. */
   transformed(
     chunks: AsyncIterable<Buffer>,
     work: (from: string, to: string) => Promise<void>,
   ): AsyncIterable<Buffer>;
-};
+}
 
 /**
  * The chunks of a body, undone of its Content-Encoding. `unpack` lets the engine undo what Node
@@ -47,14 +48,14 @@ export function decoded(
   }
   const decoder = DECODERS[encoding]?.();
   if (decoder === undefined) {
-    throw failure('NOT_IMPLEMENTED', `Content-Encoding ${encoding} is not known here`, 415);
+    throw refusal('NOT_IMPLEMENTED', `Content-Encoding ${encoding} is not known here`, 415);
   }
   request.once('error', (error) => decoder.destroy(error));
   request.pipe(decoder);
   return wordedErrors(decoder);
 }
 
-const DECODERS: Record<string, () => Transform> = {
+const DECODERS: Readonly<Record<string, () => Transform>> = {
   gzip: createGunzip,
   deflate: createInflate,
   br: createBrotliDecompress,
@@ -64,7 +65,7 @@ async function* wordedErrors(decoder: Readable): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of decoder) yield chunk as Buffer;
   } catch (error) {
-    throw failure('CANNOT_DECOMPRESS', `Body: ${(error as Error).message}`, 400);
+    throw refusal('CANNOT_DECOMPRESS', `Body: ${(error as Error).message}`, 400);
   }
 }
 
@@ -81,11 +82,11 @@ export async function readUpTo(chunks: AsyncIterator<Buffer>, bytes: number): Pr
   return Buffer.concat(parts);
 }
 
-/** The rest of a body as text. @throws Failure when it is longer than a statement may be. */
+/** The rest of a body as text. @throws ClickHouseError when it is over the bound of a statement. */
 export async function readStatement(begin: Buffer, rest: AsyncIterator<Buffer>): Promise<string> {
   const body = Buffer.concat([begin, await readUpTo(rest, STATEMENT_BYTES_MAX + 1 - begin.length)]);
   if (body.length > STATEMENT_BYTES_MAX) {
-    throw failure('QUERY_IS_TOO_LARGE', `A statement has at most ${STATEMENT_BYTES_MAX} bytes`);
+    throw refusal('QUERY_IS_TOO_LARGE', `A statement has at most ${STATEMENT_BYTES_MAX} bytes`);
   }
   return body.toString('utf8');
 }
@@ -110,7 +111,7 @@ export async function openSpool(folder: string): Promise<Spool> {
   let total = 0;
 
   async function keep(chunks: AsyncIterable<Buffer>): Promise<Rows> {
-    const file = join(folder, randomUUID());
+    const file = path.join(folder, randomUUID());
     const stream = createWriteStream(file, { flags: 'wx' });
     const done = finished(stream);
     done.catch(() => {}); // awaited below; an early error must not end the process
@@ -126,7 +127,7 @@ export async function openSpool(folder: string): Promise<Spool> {
         total += chunk.length;
         if (bytes > INSERT_BYTES_MAX) throw tooLarge();
         if (total > SPOOL_BYTES_MAX) {
-          throw failure('TOO_MANY_SIMULTANEOUS_QUERIES', 'Too many rows wait, try again later');
+          throw refusal('TOO_MANY_SIMULTANEOUS_QUERIES', 'Too many rows wait, try again later');
         }
         if (!stream.write(chunk)) await once(stream, 'drain');
       }
@@ -161,5 +162,5 @@ export async function openSpool(folder: string): Promise<Spool> {
 }
 
 function tooLarge() {
-  return failure('QUERY_IS_TOO_LARGE', `An insert has at most ${INSERT_BYTES_MAX} bytes`);
+  return refusal('QUERY_IS_TOO_LARGE', `An insert has at most ${INSERT_BYTES_MAX} bytes`);
 }

@@ -1,38 +1,32 @@
-/**
- * chdb, the ClickHouse engine in this process. The one file that knows it.
- *
- * Each statement runs on a connection of its own (0.5 ms): its settings, parameters and database
- * are set there and go with it, and connections run side by side. Parameters are set by
- * `SET param_x`, because chdb's own binding is process-wide: two at a time get each other's values.
- */
 import { createRequire } from 'node:module';
 import { Session } from 'chdb';
-import { engineFailure, failure } from './failure.ts';
+import { engineError, refusal } from './clickhouse-error.ts';
 
-export type Statement = {
-  sql: string;
+export interface Statement {
+  readonly sql: string;
   /** Of the answer, where the text has no FORMAT. */
-  format: string;
-  database?: string | undefined;
+  readonly format: string;
+  readonly database?: string | undefined;
   /** Applied in order; `readonly` last, since nothing may be set after it. */
-  settings: readonly (readonly [string, string])[];
-  params: readonly (readonly [string, string])[];
-};
+  readonly settings: readonly (readonly [string, string])[];
+  readonly params: readonly (readonly [string, string])[];
+}
 
-export type Answer = {
-  bytes: Uint8Array;
-  elapsedS: number;
-  rowsRead: number;
-  bytesRead: number;
-};
+export interface Answer {
+  readonly bytes: Uint8Array;
+  readonly elapsedS: number;
+  readonly rowsRead: number;
+  readonly bytesRead: number;
+}
 
-export type Engine = {
-  version: string;
+/** chdb, the ClickHouse engine in this process. */
+export interface Engine {
+  readonly version: string;
   /** Names of table functions, in lower case. */
-  tableFunctions: ReadonlySet<string>;
+  readonly tableFunctions: ReadonlySet<string>;
   run(statement: Statement): Promise<Answer>;
   /** What the engine's parser says: how many statements, and whether they only read. */
-  classify(sql: string): Promise<{ count: number; readsOnly: boolean }>;
+  classify(sql: string): Promise<{ readonly count: number; readonly readsOnly: boolean }>;
   /** The syntax tree as indented text; parameters are put in. */
   syntaxTree(statement: Statement): Promise<string>;
   /** The statement as the engine writes it: no comments, no needless quotes or escapes. */
@@ -40,16 +34,16 @@ export type Engine = {
   /** Undoes a compression the engine knows, from file to file (relative to the working folder). */
   unpack(from: string, to: string, method: string): Promise<void>;
   close(): void;
-};
+}
 
 /** `chdb_classify_query_n` of libchdb, which the package uses but does not export. */
-type Native = {
+interface Native {
   DurableClassifyAsync(
     connection: unknown,
     sql: string,
     database: string,
-  ): Promise<{ statementCount: number; queryClass: number }>;
-};
+  ): Promise<{ readonly statementCount: number; readonly queryClass: number }>;
+}
 
 /** Inserts are one block each (atomic), and answered when they are written. */
 const SERVER_SETTINGS = [
@@ -66,7 +60,13 @@ const PLAIN = { format: 'TSVRaw', settings: [], params: [] } as const;
 /** A small body may unpack to a huge one: it is held whole, up to this. */
 const UNPACK_BYTES_MAX = 1024 * 1024 * 1024;
 
-/** Opens the data folder. @throws Error when another process has it. */
+/**
+ * Opens the data folder. @throws Error when another process has it.
+ *
+ * Each statement runs on a connection of its own (0.5 ms): its settings, parameters and database
+ * are set there and go with it, and connections run side by side. Parameters are set by
+ * `SET param_x`, because chdb's own binding is process-wide: two at a time get each other's values.
+ */
 export async function openEngine(folder: string): Promise<Engine> {
   const require = createRequire(import.meta.url);
   const fromChdb = createRequire(require.resolve('chdb'));
@@ -86,7 +86,7 @@ export async function openEngine(folder: string): Promise<Engine> {
       const { elapsed, rowsRead, bytesRead } = result;
       return { bytes: result.bytes(), elapsedS: elapsed, rowsRead, bytesRead };
     } catch (error) {
-      throw engineFailure(error);
+      throw engineError(error);
     } finally {
       session.close();
     }
@@ -128,7 +128,7 @@ function* preamble(statement: Statement): Generator<string> {
   const params = statement.params.map(([name, value]) => [`param_${name}`, value] as const);
   for (const [name, value] of [...params, ...statement.settings]) {
     if (!/^\w{1,128}$/.test(name)) {
-      throw failure('BAD_ARGUMENTS', `Not the name of a setting or parameter: ${name}`);
+      throw refusal('BAD_ARGUMENTS', `Not the name of a setting or parameter: ${name}`);
     }
     yield `SET ${name} = ${quoteText(value)}`;
   }

@@ -1,25 +1,36 @@
-/** From a request to an answer: routes a statement, checks it, gives it a turn at the engine. */
 import type { IncomingMessage } from 'node:http';
 import { asAnalyst } from './analyst.ts';
 import { decoded, readStatement, readUpTo, rejoined, type Spool } from './body.ts';
+import { refusal } from './clickhouse-error.ts';
 import { type Answer, type Engine, quoteText, type Statement } from './engine.ts';
-import { failure } from './failure.ts';
 import { readForm } from './form.ts';
 import { RESULT_BYTES_MAX } from './limits.ts';
 import type { Queue } from './queue.ts';
 import { type Ask, readAsk } from './request.ts';
 import { firstWord, type Insert, insertWithRows, trailingFormat } from './statement.ts';
 
-export type Executor = { engine: Engine; queue: Queue; spool: Spool };
+export interface Executor {
+  readonly engine: Engine;
+  readonly queue: Queue;
+  readonly spool: Spool;
+}
 
-export type Executed = { ask: Ask; answer: Answer; format: string; insertedBytes: number };
+export interface Executed {
+  readonly ask: Ask;
+  readonly answer: Answer;
+  readonly format: string;
+  readonly insertedBytes: number;
+}
 
 /** An insert's own text (table, columns, settings) ends within this. */
 const INSERT_HEAD_BYTES_MAX = 64 * 1024;
 /** They change the state of a connection, and ours end with the statement. */
 const STATEFUL = new Set(['SET', 'USE']);
 
-/** Runs the statement of a request. @throws Failure with what to answer. */
+/**
+ * From a request to an answer: routes its statement, checks it, gives it a turn at the engine.
+ * @throws ClickHouseError with what to answer.
+ */
 export async function execute(
   executor: Executor,
   request: IncomingMessage,
@@ -63,7 +74,7 @@ async function executeInsert(
   body: AsyncIterator<Buffer>,
   abandoned: AbortSignal,
 ): Promise<Executed> {
-  if (ask.user === 'analyst') throw failure('ACCESS_DENIED', 'analyst: Only statements that read');
+  if (ask.user === 'analyst') throw refusal('ACCESS_DENIED', 'analyst: Only statements that read');
   // The engine's reader of VALUES ends at a semicolon and ignores what follows: say so instead.
   if (insert.format === 'Values') await refuseSeveral(engine, begin.toString('utf8'));
   const rows = await spool.keep(rejoined(begin.subarray(insert.dataAt), body));
@@ -87,10 +98,10 @@ async function executeText(
   abandoned: AbortSignal,
 ): Promise<Executed> {
   const sql = text.trim();
-  if (sql === '') throw failure('SYNTAX_ERROR', 'Empty query');
+  if (sql === '') throw refusal('SYNTAX_ERROR', 'Empty query');
   const word = firstWord(sql);
   if (STATEFUL.has(word)) {
-    throw failure(
+    throw refusal(
       'NOT_IMPLEMENTED',
       `${word} is refused: over HTTP settings and the database belong into the URL`,
     );
@@ -119,14 +130,17 @@ function statementOf(ask: Ask, sql: string): Statement {
   return { sql, format, database, params, settings };
 }
 
-async function refuseSeveral(engine: Engine, sql: string): Promise<{ readsOnly: boolean }> {
+async function refuseSeveral(
+  engine: Engine,
+  sql: string,
+): Promise<{ readonly readsOnly: boolean }> {
   const { count, readsOnly } = await engine.classify(sql);
-  if (count > 1) throw failure('SYNTAX_ERROR', 'Multi-statements are not allowed');
+  if (count > 1) throw refusal('SYNTAX_ERROR', 'Multi-statements are not allowed');
   return { readsOnly };
 }
 
 function getIsReadonly() {
-  return failure(
+  return refusal(
     'READONLY',
     'Cannot execute query in readonly mode. For queries over HTTP, method GET implies readonly',
   );

@@ -1,16 +1,15 @@
-/** The HTTP side: addresses, who may knock, one request to one answer. */
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { sendAnswer, sendFailure } from './answer.ts';
+import { sendAnswer, sendError } from './answer.ts';
+import { engineError, refusal } from './clickhouse-error.ts';
 import { type Executor, execute } from './execute.ts';
-import { engineFailure, failure } from './failure.ts';
 import { CONNECTIONS_MAX, REQUEST_MS_MAX } from './limits.ts';
 
 /** Longer than what clients keep an idle connection for, so that they close it and not we. */
 const KEEP_ALIVE_MS = 30_000;
 const HEADERS_MS_MAX = 10_000;
 
-/** A server that does not listen yet. */
+/** The HTTP side: who may knock, one request to one answer. The server does not listen yet. */
 export function createHttpServer(executor: Executor): Server {
   const server = createServer((request, response) => {
     void answer(executor, request, response);
@@ -35,10 +34,10 @@ async function answer(
     refuseBrowsers(request);
     if (isPing(request, url)) return void response.end('Ok.\n');
     if (url.pathname !== '/') {
-      throw failure('BAD_ARGUMENTS', `There is no resource ${url.pathname}`, 404);
+      throw refusal('BAD_ARGUMENTS', `There is no resource ${url.pathname}`, 404);
     }
     if (request.method !== 'GET' && request.method !== 'POST') {
-      throw failure('BAD_ARGUMENTS', 'Only GET and POST', 405);
+      throw refusal('BAD_ARGUMENTS', 'Only GET and POST', 405);
     }
     const executed = await execute(executor, request, url, abandoned.signal);
     await sendAnswer(request, response, executed, queryId);
@@ -46,7 +45,7 @@ async function answer(
     if (abandoned.signal.aborted) return;
     // The rest of a refused body is not read: the connection cannot carry another request.
     if (!request.complete) response.setHeader('connection', 'close');
-    sendFailure(response, engineFailure(error), executor.engine.version, queryId);
+    sendError(response, engineError(error), executor.engine.version, queryId);
   }
 }
 
@@ -63,10 +62,10 @@ function isPing(request: IncomingMessage, url: URL): boolean {
 function refuseBrowsers(request: IncomingMessage): void {
   const site = request.headers['sec-fetch-site'];
   if (request.headers.origin !== undefined || (site !== undefined && site !== 'none')) {
-    throw failure('ACCESS_DENIED', 'Not for web pages');
+    throw refusal('ACCESS_DENIED', 'Not for web pages');
   }
   const host = (request.headers.host ?? 'localhost').replace(/:\d+$/, '').toLowerCase();
   if (!/^(127(\.\d+){3}|\[::1\]|localhost)$/.test(host)) {
-    throw failure('ACCESS_DENIED', 'Only under the name localhost or 127.0.0.1');
+    throw refusal('ACCESS_DENIED', 'Only under the name localhost or 127.0.0.1');
   }
 }

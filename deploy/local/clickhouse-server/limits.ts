@@ -1,5 +1,3 @@
-/** Every bound of the server, in one place. */
-
 /** Text of a statement without the rows of an insert. */
 export const STATEMENT_BYTES_MAX = 1024 * 1024;
 /** Rows of one insert, after decompression; they wait on disk, not in memory. */

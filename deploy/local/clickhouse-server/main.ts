@@ -1,12 +1,8 @@
-/**
- * The local ClickHouse: chdb behind ClickHouse's HTTP interface, for this machine alone.
- * `node main.js --data DIR --port N`; prints one line when it serves.
- */
 import { createHash } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import os from 'node:os';
+import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { openSpool } from './body.ts';
 import { openEngine } from './engine.ts';
@@ -21,10 +17,14 @@ const options = new Command('clickhouse-server')
   .requiredOption('--data <dir>', 'data folder, of one process at a time')
   .requiredOption('--port <port>', 'port on 127.0.0.1, 0 for any', port)
   .parse()
-  .opts<{ data: string; port: number }>();
+  .opts<{ readonly data: string; readonly port: number }>();
 
-await serve(resolve(options.data), options.port);
+await serve(path.resolve(options.data), options.port);
 
+/**
+ * The local ClickHouse: chdb behind ClickHouse's HTTP interface, for this machine alone. Prints one
+ * line when it serves.
+ */
 async function serve(folder: string, wantedPort: number): Promise<void> {
   mkdirSync(folder, { recursive: true });
   const working = workingFolder(folder);
@@ -70,7 +70,7 @@ async function serve(folder: string, wantedPort: number): Promise<void> {
 function workingFolder(data: string): string {
   if (!/[*?{}[\]]/.test(data)) return data;
   const hash = createHash('sha256').update(data).digest('hex').slice(0, 16);
-  const folder = join(tmpdir(), `pillole-clickhouse-${hash}`);
+  const folder = path.join(os.tmpdir(), `pillole-clickhouse-${hash}`);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   return folder;
 }

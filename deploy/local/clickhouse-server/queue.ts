@@ -1,29 +1,35 @@
-/**
- * Lanes to the engine: inserts, reads and analysts do not wait for one another (chdb runs several
- * connections side by side; one connection runs one query at a time). All lanes together hold a
- * bounded number of waiting requests.
- */
-import { failure } from './failure.ts';
+import { refusal } from './clickhouse-error.ts';
 import { WAIT_MS_MAX, WAITING_MAX } from './limits.ts';
 
 export type Lane = 'write' | 'read' | 'analyst';
 
 /** Statements that run at a time. One writer keeps inserts in order of arrival. */
-const WIDTH: Record<Lane, number> = { write: 1, read: 2, analyst: 1 };
+const WIDTH: Readonly<Record<Lane, number>> = { write: 1, read: 2, analyst: 1 };
 
-type Waiting = { urgent: boolean; begin: () => void; refuse: (error: Error) => void };
+interface Waiting {
+  readonly urgent: boolean;
+  readonly begin: () => void;
+  readonly refuse: (error: Error) => void;
+}
 
-export type Queue = {
+/**
+ * Lanes to the engine: inserts, reads and analysts do not wait for one another (chdb runs several
+ * connections side by side; one connection runs one query at a time). All lanes together hold a
+ * bounded number of waiting requests.
+ */
+export interface Queue {
   /** Runs `work` when it is its turn. `urgent` (an insert) goes before what is not. */
   run<T>(lane: Lane, urgent: boolean, abandoned: AbortSignal, work: () => Promise<T>): Promise<T>;
   waiting(): number;
   running(): number;
   /** Refuses what waits; resolves when nothing runs. */
   close(): Promise<void>;
-};
+}
 
 /** An empty queue. `bounds` are for tests. */
-export function createQueue(bounds: { waitingMax?: number; waitMsMax?: number } = {}): Queue {
+export function createQueue(
+  bounds: { readonly waitingMax?: number; readonly waitMsMax?: number } = {},
+): Queue {
   const waitingMax = bounds.waitingMax ?? WAITING_MAX;
   const waitMsMax = bounds.waitMsMax ?? WAIT_MS_MAX;
   const lines: Record<Lane, Waiting[]> = { write: [], read: [], analyst: [] };
@@ -33,7 +39,7 @@ export function createQueue(bounds: { waitingMax?: number; waitMsMax?: number } 
 
   const waiting = () => lines.write.length + lines.read.length + lines.analyst.length;
   const running = () => active.write + active.read + active.analyst;
-  const full = (text: string) => failure('TOO_MANY_SIMULTANEOUS_QUERIES', text);
+  const full = (text: string) => refusal('TOO_MANY_SIMULTANEOUS_QUERIES', text);
 
   function turn(lane: Lane, urgent: boolean, abandoned: AbortSignal): Promise<void> {
     if (closed) return Promise.reject(full('The server is stopping'));

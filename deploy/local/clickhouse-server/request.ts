@@ -1,21 +1,21 @@
-/** What a client asks for: ClickHouse's HTTP interface, as its documentation lays it out. */
 import type { IncomingMessage } from 'node:http';
-import { failure } from './failure.ts';
+import { refusal } from './clickhouse-error.ts';
 
 export type User = 'default' | 'analyst';
 
-export type Ask = {
-  user: User;
-  database: string | undefined;
-  queryId: string | undefined;
+/** What a client asks for: ClickHouse's HTTP interface, as its documentation lays it out. */
+export interface Ask {
+  readonly user: User;
+  readonly database: string | undefined;
+  readonly queryId: string | undefined;
   /** The statement, or its beginning, from the URL or the form. */
-  query: string | undefined;
-  format: string;
+  readonly query: string | undefined;
+  readonly format: string;
   /** `enable_http_compression=1`: the client takes a compressed answer. */
-  compressed: boolean;
-  settings: [string, string][];
-  params: [string, string][];
-};
+  readonly compressed: boolean;
+  readonly settings: readonly [string, string][];
+  readonly params: readonly [string, string][];
+}
 
 /** Parameters of the interface itself; every other one is a setting. */
 const NOT_SETTINGS = new Set([
@@ -39,7 +39,7 @@ export function readAsk(
   const fields = new Map([...url.searchParams, ...form]);
   for (const name of ['compress', 'decompress']) {
     if (fields.get(name) === '1') {
-      throw failure('NOT_IMPLEMENTED', `${name}=1: use Content-Encoding and Accept-Encoding`);
+      throw refusal('NOT_IMPLEMENTED', `${name}=1: use Content-Encoding and Accept-Encoding`);
     }
   }
   const settings: [string, string][] = [];
@@ -70,7 +70,7 @@ function userOf(request: IncomingMessage, fields: ReadonlyMap<string, string>): 
     fields.get('user') ??
     'default';
   if (name === 'default' || name === 'analyst') return name;
-  throw failure('AUTHENTICATION_FAILED', `${name}: there are only the users default and analyst`);
+  throw refusal('AUTHENTICATION_FAILED', `${name}: there are only the users default and analyst`);
 }
 
 function header(request: IncomingMessage, name: string): string | undefined {

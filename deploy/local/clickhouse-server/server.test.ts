@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { createClient } from '@clickhouse/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { endTestServer, post, startTestServer, type TestServer } from './test-server.ts';
+import { endTestServer, post, startTestServer, type TestServer } from './testing/server.ts';
 
 let server: TestServer;
 beforeAll(async () => {

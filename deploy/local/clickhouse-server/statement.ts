@@ -1,20 +1,23 @@
 /**
- * Reads just enough of a statement to route it: its first word, where the rows of an insert begin,
- * and the FORMAT it ends with. Whether it is allowed is not decided here: the engine's own parser
- * says that (see engine.ts).
+ * The parts of an insert that carries rows. Just enough of a statement is read here to route it;
+ * whether it is allowed the engine's own parser says (see engine.ts).
  */
-
-export type Insert = {
+export interface Insert {
   /** Up to where `FROM INFILE …` belongs. */
-  head: string;
+  readonly head: string;
   /** `SETTINGS …` between head and format, or empty. */
-  settings: string;
-  format: string;
+  readonly settings: string;
+  readonly format: string;
   /** Index in the text where the rows begin. */
-  dataAt: number;
-};
+  readonly dataAt: number;
+}
 
-type Token = { kind: 'word' | 'punctuation' | 'other'; text: string; at: number; end: number };
+interface Token {
+  readonly kind: 'word' | 'punctuation' | 'other';
+  readonly text: string;
+  readonly at: number;
+  readonly end: number;
+}
 
 /** First word in capitals, comments skipped; empty when there is none. */
 export function firstWord(text: string): string {
@@ -85,7 +88,7 @@ function afterLineBreak(text: string, at: number): number {
   return at + (gap?.[0].length ?? 0);
 }
 
-const PATTERNS: readonly { kind: Token['kind'] | 'skip'; pattern: RegExp }[] = [
+const PATTERNS: readonly { readonly kind: Token['kind'] | 'skip'; readonly pattern: RegExp }[] = [
   { kind: 'skip', pattern: /\s+/y },
   { kind: 'skip', pattern: /--[^\n]*|#[ !][^\n]*|\/\*[\s\S]*?(?:\*\/|$)/y },
   { kind: 'other', pattern: /'(?:[^'\\]|\\[\s\S]|'')*'/y },

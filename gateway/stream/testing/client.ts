@@ -1,20 +1,75 @@
 import { WebSocket } from 'ws';
 
-// biome-ignore lint/suspicious/noExplicitAny: frames are what the test looks at, field by field
-export type Frame = Record<string, any>;
+/** A pill in a `pill`, `pills` or `snapshot` frame, as far as tests look at it. */
+export interface GotPill {
+  readonly cursor: string;
+  readonly prev: string | null;
+  readonly id: string;
+  readonly symbol: string;
+  readonly late?: true;
+  readonly backfill?: true;
+  readonly skipped?: number;
+}
+
+/** The fields that a test reads one by one; what is only compared needs no entry here. */
+interface FrameFields {
+  readonly welcome: { readonly epoch: string };
+  readonly subscribed: {
+    readonly id: string;
+    readonly accepted: readonly string[];
+    readonly never_seen: readonly string[];
+  };
+  readonly unsubscribed: { readonly symbols: readonly string[] };
+  readonly snapshot: {
+    readonly pills: readonly (GotPill & { readonly last_cursor: string | null })[];
+    readonly last: boolean;
+  };
+  readonly live: { readonly position: string };
+  readonly pill: GotPill;
+  readonly pills: { readonly pills: readonly GotPill[] };
+  readonly heartbeat: {
+    readonly position: string;
+    readonly sent: number;
+    readonly filtered: number;
+    readonly skipped: number;
+  };
+  readonly drain: {
+    readonly position: string;
+    readonly grace_ms: number;
+    readonly reconnect_after_ms: number;
+  };
+  readonly error: { readonly position?: string | null };
+  readonly status: { readonly state: string };
+  readonly pong: { readonly t?: number };
+}
+
+export type FrameType = keyof FrameFields;
+/** A frame of one type; taken as it came, not checked. */
+export type FrameOf<T extends FrameType> = { readonly type: T } & FrameFields[T];
+export type Frame = { [T in FrameType]: FrameOf<T> }[FrameType];
+
+/** The new pills of a frame; none in those that carry none. */
+export function pillsOf(frame: Frame): readonly GotPill[] {
+  if (frame.type === 'pill') return [frame];
+  return frame.type === 'pills' ? frame.pills : [];
+}
+
+export function framesOf<T extends FrameType>(frames: readonly Frame[], type: T): FrameOf<T>[] {
+  return frames.filter((frame): frame is Frame & FrameOf<T> => frame.type === type);
+}
 
 /** A WebSocket client that keeps every frame. */
 export interface Client {
   readonly frames: readonly Frame[];
   /** All pills of `pill` and `pills` frames so far. */
-  pills(): readonly Frame[];
+  pills(): readonly GotPill[];
   send(frame: object): void;
   /** A string as text, a buffer as a binary frame. */
   sendRaw(frame: string | Buffer): void;
   /** Bytes as a text frame, valid or not. */
   sendText(bytes: Buffer): void;
   /** The next frame of a type that no earlier call has returned. */
-  until(type: string, timeoutMs?: number): Promise<Frame>;
+  until<T extends FrameType>(type: T, timeoutMs?: number): Promise<FrameOf<T>>;
   pause(): void;
   resume(): void;
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
@@ -31,14 +86,13 @@ export async function connect(url: string, options: { origin?: string } = {}): P
   const socket = new WebSocket(url, { ...options, perMessageDeflate: false });
   open.add(socket);
   const frames: Frame[] = [];
-  const pills: Frame[] = [];
-  const places = new Map<string, number>();
+  const pills: GotPill[] = [];
+  const places = new Map<FrameType, number>();
   const waiting = new Set<() => void>();
   socket.on('message', (data: Buffer) => {
-    const frame = JSON.parse(data.toString('utf8'));
+    const frame: Frame = JSON.parse(data.toString('utf8'));
     frames.push(frame);
-    if (frame.type === 'pill') pills.push(frame);
-    if (frame.type === 'pills') pills.push(...frame.pills);
+    pills.push(...pillsOf(frame));
     for (const check of waiting) check();
   });
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
@@ -55,15 +109,15 @@ export async function connect(url: string, options: { origin?: string } = {}): P
     send: (frame) => socket.send(JSON.stringify(frame)),
     sendRaw: (frame) => socket.send(frame),
     sendText: (bytes) => socket.send(bytes, { binary: false }),
-    until(type, timeoutMs = 10_000) {
-      return new Promise((resolve, reject) => {
+    until<T extends FrameType>(type: T, timeoutMs = 10_000) {
+      return new Promise<FrameOf<T>>((resolve, reject) => {
         const check = () => {
           const at = frames.findIndex((f, i) => f.type === type && i >= (places.get(type) ?? 0));
           if (at < 0) return;
           places.set(type, at + 1);
           waiting.delete(check);
           clearTimeout(timer);
-          resolve(frames[at]!);
+          resolve(frames[at] as FrameOf<T>);
         };
         const timer = setTimeout(() => {
           waiting.delete(check);

@@ -118,6 +118,7 @@ export function createModel(limits: Partial<Record<keyof typeof LIMITS, number>>
           late: late && row !== undefined,
           backfill,
           prev: backfill ? null : (row?.lastOffset ?? null),
+          last: backfill ? (row?.lastOffset ?? null) : offset,
         };
         board.advance(partition, offset);
         board.apply(pill);

@@ -1,5 +1,3 @@
-/** Errors as ClickHouse words them, with the HTTP status its own server gives them. */
-
 /** Code numbers of ClickHouse that this server raises itself. */
 const CODES = {
   BAD_ARGUMENTS: 36,
@@ -13,11 +11,14 @@ const CODES = {
   CANNOT_DECOMPRESS: 271,
 } as const;
 
-export type FailureName = keyof typeof CODES;
+export type RefusalName = keyof typeof CODES;
 
-/** A refusal or an error of the engine; `text` is what the client reads. */
-export class Failure extends Error {
-  override readonly name = 'Failure';
+/**
+ * A refusal or an error of the engine, worded as ClickHouse does, with the HTTP status its own
+ * server gives it. `text` is what the client reads.
+ */
+export class ClickHouseError extends Error {
+  override readonly name = 'ClickHouseError';
   readonly code: number;
   readonly status: number;
 
@@ -29,9 +30,9 @@ export class Failure extends Error {
 }
 
 /** A refusal by this server. */
-export function failure(name: FailureName, message: string, status?: number): Failure {
+export function refusal(name: RefusalName, message: string, status?: number): ClickHouseError {
   const code = CODES[name];
-  return new Failure(
+  return new ClickHouseError(
     code,
     status ?? statusOf(code),
     `Code: ${code}. DB::Exception: ${message} (${name})`,
@@ -39,14 +40,14 @@ export function failure(name: FailureName, message: string, status?: number): Fa
 }
 
 /** What the engine threw: its text starts with `Code: N. DB::Exception:`. */
-export function engineFailure(error: unknown): Failure {
-  if (error instanceof Failure) return error;
+export function engineError(error: unknown): ClickHouseError {
+  if (error instanceof ClickHouseError) return error;
   const text = (error instanceof Error ? error.message : String(error)).trim();
   const code = Number(/^(?:.*?)Code: (\d+)/s.exec(text)?.[1] ?? 1002);
   const worded = text.startsWith('Code:')
     ? text
     : `Code: ${code}. DB::Exception: ${text} (UNKNOWN_EXCEPTION)`;
-  return new Failure(code, statusOf(code), worded);
+  return new ClickHouseError(code, statusOf(code), worded);
 }
 
 const NOT_FOUND = new Set([36, 43, 46, 47, 50, 51, 56, 60, 79, 81, 82, 113, 115]);

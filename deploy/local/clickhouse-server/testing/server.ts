@@ -1,23 +1,31 @@
-/** A server of its own for a test: compiled entry, temporary folder, any free port. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import os from 'node:os';
+import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { packageRoot } from '../../../lib/root.ts';
+import { packageRoot } from '../../../../lib/root.ts';
+import { childEnvironment } from '../../config.ts';
 
-export type TestServer = { url: string; folder: string; child: ChildProcess };
+/** A server of a test's own. */
+export interface TestServer {
+  readonly url: string;
+  readonly folder: string;
+  readonly child: ChildProcess;
+}
 
-const ENTRY = join(packageRoot, 'dist', 'deploy', 'local', 'clickhouse-server', 'main.js');
+const ENTRY = path.join(packageRoot, 'dist', 'deploy', 'local', 'clickhouse-server', 'main.js');
 
-/** Starts a server; on a folder of an earlier one to see what it left. */
+/**
+ * Starts a server: compiled entry, temporary folder, any free port; on the folder of an earlier one
+ * to see what it left.
+ */
 export async function startTestServer(
-  folder = mkdtempSync(join(tmpdir(), 'pillole clickhouse {x}-')),
+  folder = mkdtempSync(path.join(os.tmpdir(), 'pillole clickhouse {x}-')),
 ): Promise<TestServer> {
   const child = spawn(process.execPath, [ENTRY, '--data', folder, '--port', '0'], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, UV_THREADPOOL_SIZE: '12', TZ: 'UTC' },
+    env: childEnvironment({ UV_THREADPOOL_SIZE: '12', TZ: 'UTC' }),
   });
   let errors = '';
   child.stderr.on('data', (chunk: Buffer) => {
@@ -47,7 +55,7 @@ export async function post(
   body: string | Uint8Array | FormData,
   search: Record<string, string> = {},
   headers: Record<string, string> = {},
-): Promise<{ status: number; text: string; headers: Headers }> {
+): Promise<{ readonly status: number; readonly text: string; readonly headers: Headers }> {
   const url = new URL(server.url);
   for (const [name, value] of Object.entries(search)) url.searchParams.set(name, value);
   const response = await fetch(url, {

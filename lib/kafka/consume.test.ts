@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Kafka, logLevel } from 'kafkajs';
+import { expect, test } from 'vitest';
+import { silentLog } from '../log.ts';
+import { testEngines } from '../testing/namespace.ts';
+import { waitFor } from '../testing/wait.ts';
+import { createKafkaClient, type KafkaClient } from './client.ts';
+import { EAGER } from './consume.ts';
+import { joinGroup } from './group.ts';
+import { openTail } from './tail.ts';
+import { createTopics, PositionLostError } from './topics.ts';
+
+const brokers = () => testEngines().kafkaBrokers.split(',');
+
+async function newTopic(partitions = 1): Promise<{ client: KafkaClient; topic: string }> {
+  const client = createKafkaClient(brokers(), 'consume-test', silentLog);
+  const topic = `consume.${randomUUID()}`;
+  await createTopics(client, [{ name: topic, partitions, config: {} }]);
+  return { client, topic };
+}
+
+/** An outsider's producer, with transactions. */
+async function openOutsider(topic: string) {
+  const kafka = new Kafka({ brokers: brokers(), logLevel: logLevel.NOTHING });
+  const producer = kafka.producer({
+    transactionalId: randomUUID(),
+    maxInFlightRequests: 1,
+    idempotent: true,
+  });
+  await producer.connect();
+  const write = async (values: (string | Buffer)[], end: 'commit' | 'abort') => {
+    const transaction = await producer.transaction();
+    for (const value of values) {
+      await transaction.send({ topic, messages: [{ partition: 0, value }] });
+    }
+    await transaction[end]();
+  };
+  return { write, close: () => producer.disconnect() };
+}
+
+test('aborted transactions are passed over: at the end, at the start, larger than a fetch', async () => {
+  const { client, topic } = await newTopic();
+  const outsider = await openOutsider(topic);
+  const large = Array.from({ length: 14 }, () => Buffer.alloc(100_000, 7));
+  await outsider.write(['one'], 'commit');
+  await outsider.write(large, 'abort');
+  await outsider.write(['two'], 'commit');
+  await outsider.write(['never'], 'abort');
+
+  const values: string[] = [];
+  const faults: Error[] = [];
+  const tail = await openTail({
+    ...{ client, topic, groupPrefix: topic, from: new Map() },
+    onRecords: (_partition, records) => {
+      for (const { value } of records) values.push(String(value));
+    },
+    onFatal: (error) => faults.push(error),
+  });
+  await tail.caughtUp;
+  await outsider.write(['three'], 'commit');
+  await waitFor('the record after them', () => values.includes('three'));
+  await tail.close();
+  await outsider.close();
+  expect(values).toEqual(['one', 'two', 'three']);
+  expect(faults).toEqual([]);
+});
+
+test.each([
+  ['past the end', 5],
+  ['before the beginning', -1],
+])('a start %s is refused before anything is read', async (_, offset) => {
+  const { client, topic } = await newTopic();
+  const opened = openTail({
+    ...{ client, topic, groupPrefix: topic, from: new Map([[0, offset]]) },
+    onRecords: () => undefined,
+    onFatal: () => undefined,
+  });
+  await expect(opened).rejects.toThrow(PositionLostError);
+});
+
+test('a rebalance while a partition is being restored is no fault, and each is read by one', async () => {
+  const { client, topic } = await newTopic(3);
+  const groupId = topic;
+  const faults: Error[] = [];
+  const member = (restoreMs: number) =>
+    joinGroup({
+      ...{ client, topic, groupId, concurrency: 3, pace: EAGER },
+      async onAssigned(_partition, { low }, { signal }) {
+        await sleep(restoreMs, undefined, { signal });
+        return { start: low, from: low };
+      },
+      onRecords: () => undefined,
+      onRevoked: () => undefined,
+      onFatal: (error) => faults.push(error),
+    });
+  const first = member(2_000);
+  await waitFor('the first to join', () => first.isJoined());
+  const second = member(0);
+  await waitFor('the work to be split', () => {
+    const owned = [...first.owned(), ...second.owned()].sort();
+    return owned.join() === '0,1,2' && second.owned().length > 0;
+  });
+  await second.close();
+  await waitFor('all to be with the first again', () => first.owned().length === 3);
+  await first.close();
+  expect(faults).toEqual([]);
+}, 60_000);
+
+test('closed at once, it is gone at once: nothing goes on reading', async () => {
+  const { client, topic } = await newTopic();
+  const tail = await openTail({
+    ...{ client, topic, groupPrefix: topic, from: new Map() },
+    onRecords: () => undefined,
+    onFatal: () => undefined,
+  });
+  await tail.close();
+  expect(tail.isConnected()).toBe(false);
+});
