@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { COMPATIBILITY, SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry';
 import { schemaText, type WriterSchemas } from './avro.ts';
 import { subjectName, TOPICS, type TopicId } from './topics.ts';
@@ -6,6 +7,9 @@ import { subjectName, TOPICS, type TopicId } from './topics.ts';
 const UNKNOWN_TTL_MS = 30_000;
 /** Ids remembered as unknown; a producer of random ids must not fill the memory. */
 const UNKNOWN_IDS_MAX = 10_000;
+
+const REGISTER_TRIES = 5;
+const REGISTER_PAUSE_MS = 200;
 
 export interface SchemaClient {
   /** Registers a topic's schema under `<topic>-value` with FULL_TRANSITIVE. @returns its id. */
@@ -35,11 +39,18 @@ export function createSchemaClient(url: string, namespace: string): SchemaClient
           { type: SchemaType.AVRO, schema: text },
           { subject, compatibility: COMPATIBILITY.FULL_TRANSITIVE },
         );
-      // The library sets the compatibility of a new subject after its first version; when another
-      // process was faster, the registry refuses that, and a second call finds all in place.
-      const { id } = await register().catch(register);
-      texts.set(id, text);
-      return id;
+      // The library sets the compatibility of a new subject after its first version. What another
+      // process is doing at that moment makes it fail; once that is through, all is in place.
+      for (let tries = 1; ; tries += 1) {
+        try {
+          const { id } = await register();
+          texts.set(id, text);
+          return id;
+        } catch (error) {
+          if (tries === REGISTER_TRIES) throw error;
+          await sleep(REGISTER_PAUSE_MS);
+        }
+      }
     },
 
     async load(id) {

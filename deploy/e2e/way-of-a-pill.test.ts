@@ -190,8 +190,8 @@ describe('the way of a pill', () => {
 
   test('an outage of the log: 503, stored unknown, and the retry has one effect', async () => {
     const [symbol] = uniqueSymbols(1);
-    const pill = makePill({ symbol: symbol! });
     await poster.post(makePill({ symbol: symbol! }));
+    const pill = makePill({ symbol: symbol! });
     const broker = stack.pidOf('kafka');
     process.kill(broker, 'SIGSTOP');
     try {

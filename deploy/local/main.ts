@@ -3,6 +3,7 @@ import path from 'node:path';
 import { Command } from 'commander';
 import { killChildren } from './child.ts';
 import { readLauncherConfig } from './config.ts';
+import { settleHome } from './home.ts';
 import { takeLock } from './lock.ts';
 import { placeAt } from './place.ts';
 import { SetupError } from './setup-error.ts';
@@ -40,6 +41,7 @@ async function run({ demo, quiet, data }: Options): Promise<number> {
     if (quiet !== true) process.stdout.write(`${line}\n`);
   };
   const place = placeAt(data === undefined ? undefined : path.resolve(data));
+  settleHome(place);
   const locked = takeLock(place.lock);
   if (!locked.ok) {
     complain(

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
 import { makePill, openPillWriter, type PillWriter } from '../../lib/testing/pills.ts';
 import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
+import { waitFor } from '../../lib/testing/wait.ts';
 import { formatCursor } from '../../schemas/position.ts';
 import { formatTimestamp } from '../../schemas/timestamp.ts';
 
@@ -152,6 +153,7 @@ describe('GET /api/pills/latest', () => {
 
   test.each([
     ['symbol=', 'symbol_malformed'],
+    ['symbols=', 'symbol_malformed'],
     ['symbol=lower', 'symbol_malformed'],
     ['symbol=%00', 'symbol_malformed'],
     ["symbol=A'%20OR%201=1", 'symbol_malformed'],
@@ -176,12 +178,33 @@ describe('GET /api/pills/latest', () => {
     expect([answer.status, answer.body.code]).toEqual([410, 'position_unknown']);
   });
 
+  test.each([
+    ['POST', '/api/pills/latest', '{bad', 405],
+    ['DELETE', '/api/pills/latest', '', 405],
+    ['POST', '/nope', '{bad', 404],
+    ['POST', '/nope', '['.repeat(2_000_000), 404],
+  ] as const)(
+    '%s %s with a body nobody reads is told as such',
+    async (method, path, sent, status) => {
+      const headers = { 'content-type': 'application/json' };
+      const { statusCode, body } = await request(`${base}${path}`, { method, headers, body: sent });
+      await body.dump();
+      expect(statusCode).toBe(status);
+      expect((await get('/api/status')).status).toBe(200);
+    },
+  );
+
+  test('HEAD is GET without its body', async () => {
+    const { statusCode, body } = await request(`${base}/api/status`, { method: 'HEAD' });
+    expect([statusCode, await body.text()]).toEqual([200, '']);
+  });
+
   test('other methods and paths are told', async () => {
     const { statusCode, headers, body } = await request(`${base}/api/pills/latest`, {
       method: 'PUT',
     });
     await body.dump();
-    expect([statusCode, headers.allow]).toEqual([405, 'GET']);
+    expect([statusCode, headers.allow]).toEqual([405, 'GET, HEAD']);
     expect((await get('/api/pillole')).status).toBe(404);
   });
 });
@@ -197,6 +220,22 @@ test('GET /api/status tells version, position and measured latency', async () =>
     epoch: namespace.settings.epoch,
     components: { log: { state: 'up' } },
   });
+  // A processor that stops is told, though everything else is well.
+  latest.child.kill('SIGSTOP');
+  try {
+    await write({ symbol: 'STALLED.T' });
+    const stalled = await waitFor('the stall to be told', async () => {
+      const now = await get('/api/status');
+      return now.body.components.latest.state === 'stalled' && now.body;
+    });
+    expect(stalled).toMatchObject({
+      status: 'degraded',
+      components: { log: { state: 'up' }, latest: { state: 'stalled', lag_records: 1 } },
+    });
+  } finally {
+    latest.child.kill('SIGCONT');
+  }
+  await waitFor('the recovery', async () => (await get('/api/status')).body.status === 'ok');
   expect(body.latency.count).toBeGreaterThan(0);
   expect(body.latency.p99_ms).toBeGreaterThan(0);
 });

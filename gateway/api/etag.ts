@@ -4,9 +4,9 @@ import { createHash } from 'node:crypto';
  * Entity tag of the pills in an answer. Weak (RFC 9110 section 8.8.1): the same pills may come
  * with a later position.
  */
-export function pillsEtag(epoch: string, cursors: readonly string[]): string {
+export function pillsEtag(epoch: string, cursors: readonly string[], isList: boolean): string {
   const text = `${epoch}:${cursors.join(',')}`;
-  if (cursors.length === 1) return `W/"${text}"`;
+  if (!isList) return `W/"${text}"`;
   return `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
 }
 

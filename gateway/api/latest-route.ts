@@ -74,7 +74,7 @@ function send(
   body: object,
 ): FastifyReply {
   const cursors = rows.map(({ partition, pill }) => formatCursor(partition, pill.offset));
-  const etag = pillsEtag(epoch, cursors);
+  const etag = pillsEtag(epoch, cursors, 'errors' in body);
   reply.header('etag', etag).header('cache-control', 'private, no-cache');
   if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send();
   return reply.type('application/json; charset=utf-8').send(JSON.stringify(body));

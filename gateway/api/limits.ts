@@ -22,3 +22,6 @@ export const WAITERS_MAX = 10_000;
 export const LATENCY_WINDOW_MS = 60_000;
 /** How often the oldest pill of the log is looked up, for the status. */
 export const OLDEST_REFRESH_MS = 60_000;
+/** How often the latest processor's progress is looked at, and when it counts as stalled. */
+export const PROGRESS_INTERVAL_MS = 2_000;
+export const STALLED_AFTER_MS = 5_000;

@@ -10,6 +10,7 @@ import { readApiConfig } from './config.ts';
 import { createLatestRoute } from './latest-route.ts';
 import { HTTP_LIMITS } from './limits.ts';
 import { watchOldest } from './oldest.ts';
+import { watchProgress } from './progress.ts';
 import { API_VERSION, createStatusRoute } from './status-route.ts';
 import { openLatestView } from './view.ts';
 
@@ -36,7 +37,9 @@ await runProcess(
     );
     life.readyWhen(() => (view.isReady() ? undefined : 'reading the latest topic'));
 
-    const oldest = watchOldest(client, topicName(namespace, 'pills'), life);
+    const pills = topicName(namespace, 'pills');
+    const progress = watchProgress(client, pills, view.processed, life);
+    const oldest = watchOldest(client, pills, life);
 
     const app = createHttpServer(HTTP_LIMITS, log);
     app.addHook('onRequest', async (request, reply) => {
@@ -45,7 +48,7 @@ await runProcess(
       return isAmbiguous(rawHeaders, httpVersion) ? refuse(reply, 'http_malformed') : undefined;
     });
     app.get('/api/pills/latest', createLatestRoute(view, settings.epoch));
-    app.get('/api/status', createStatusRoute(view, settings.epoch, oldest));
+    app.get('/api/status', createStatusRoute(view, settings.epoch, oldest, progress));
     app.get('/health', () => ({ status: 'ok' }));
     app.get('/ready', (_request, reply) =>
       view.isReady() ? { status: 'ready' } : reply.code(503).send({ status: 'not_ready' }),

@@ -5,7 +5,7 @@ import type { Micros } from '../../schemas/timestamp.ts';
 import { OLDEST_REFRESH_MS } from './limits.ts';
 
 /**
- * Keeps the receive time of the oldest pill that the log holds. It moves only as retention cuts
+ * Keeps the append time of the oldest record that the log holds. It moves only as retention cuts
  * the log, or when the first pill comes, so it is looked up now and then.
  * @returns what was found last; undefined while the log is empty or was not read yet.
  */

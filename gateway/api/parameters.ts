@@ -39,6 +39,7 @@ export function parseLatestQuery(query: URLSearchParams): Parsed<LatestQuery> {
     ask = { kind: 'one', symbol };
   } else if (list !== null) {
     const symbols = [...new Set(list.split(','))];
+    if (list === '') faults.push(fault('symbols', 'symbol_malformed', 'Empty.'));
     if (symbols.length > SYMBOLS_MAX) {
       const hint = `${symbols.length} symbols, limit ${SYMBOLS_MAX}. Split the request.`;
       faults.push(fault('symbols', 'too_many', hint));

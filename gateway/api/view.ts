@@ -25,7 +25,8 @@ export interface LatestView {
   latency(): LatencyFigures;
   lastReceivedAt(): number | undefined;
   isConnected(): boolean;
-  lag(): number;
+  /** By partition: all up to and including this offset is in the view. */
+  processed(): ReadonlyMap<number, number>;
 }
 
 interface Waiter {
@@ -107,6 +108,6 @@ export async function openLatestView(
     latency: latency.figures,
     lastReceivedAt: () => lastReceivedAt,
     isConnected: table.isConnected,
-    lag: table.lag,
+    processed: table.processed,
   };
 }

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import Fastify, { type FastifyInstance } from 'fastify';
+import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
 import type { Log } from '../../lib/log.ts';
 import { type ProblemMembers, problemAnswer } from './problems.ts';
 import { answerClientError, sendProblem, writeLastAnswer } from './raw-answers.ts';
@@ -32,7 +32,7 @@ export function createHttpServer(
 ): FastifyInstance {
   const app = Fastify({
     logger: false,
-    exposeHeadRoutes: false,
+    exposeHeadRoutes: true,
     return503OnClosing: false,
     requestTimeout: limits.requestTimeoutMs,
     connectionTimeout: limits.connectionTimeoutMs,
@@ -50,6 +50,10 @@ export function createHttpServer(
       sendProblem(reply.raw, problemAnswer('http_malformed', members));
     },
   });
+  // No route of ours leaves its body to Fastify. Its parsers would run even where no route is, and
+  // a body that they refuse would turn a 404 or 405 into an error of theirs.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
   const { server } = app;
   server.maxConnections = limits.connectionsMax;
   // Node drops headers over its bound without a word; one more than allowed shows that there are.
@@ -75,10 +79,14 @@ export function createHttpServer(
         : problemAnswer('method_not_allowed', members, { allow: allowed.join(', ') });
     sendProblem(reply.raw, answer);
   });
-  app.setErrorHandler((error, _request, reply) => {
+  app.setErrorHandler((error: FastifyError, _request, reply) => {
+    reply.hijack();
+    if (error.statusCode !== undefined && error.statusCode < 500) {
+      sendProblem(reply.raw, problemAnswer('http_malformed', members), { close: true });
+      return;
+    }
     // Nothing of ours throws here; should it, the sender learns no more than that.
     log.error({ err: error }, 'a request failed unexpectedly');
-    reply.hijack();
     sendProblem(reply.raw, problemAnswer('overloaded', { ...members, retry_after_s: 1 }));
   });
   return app;

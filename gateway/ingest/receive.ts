@@ -57,6 +57,10 @@ export function createReceiver(options: {
     if (isAmbiguous(rawHeaders, request.httpVersion)) {
       return refuse(response, 'http_malformed', {}, true);
     }
+    const coding = headers['transfer-encoding'];
+    if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
+      return refuse(response, 'media_type_unsupported', { detail: 'Send it uncompressed.' }, true);
+    }
     let source = 'http';
     if (credentials !== undefined) {
       const header = countHeader(rawHeaders, 'authorization') > 1 ? '' : headers.authorization;

@@ -74,9 +74,12 @@ export async function openFeed(options: FeedOptions): Promise<Feed> {
     await orAborted(table.caughtUp, signal);
     for (const [partition, bounds] of await fetchOffsetBounds(client, topic)) {
       const reader = restore(partition, bounds.low, table, options, board);
-      requireInside(topic, partition, reader.start, bounds);
       feeds.set(partition, { reader, next: 0 });
       from.set(partition, warmUpFrom(reader.start, bounds.low, settings));
+    }
+    // Asked again: the table went on while the first answer was under way, and the log with it.
+    for (const [partition, bounds] of await fetchOffsetBounds(client, topic)) {
+      requireInside(topic, partition, feeds.get(partition)!.reader.start, bounds);
     }
   } finally {
     await table.close();

@@ -74,7 +74,7 @@ export interface ConsumeOptions {
 export interface Run {
   /** Offsets wanted next are behind the log's end by this many records. */
   lag(): number;
-  /** Whether the consumer is connected and in its group. */
+  /** Whether the consumer is in its group and the broker answers it. */
   isJoined(): boolean;
   close(): Promise<void>;
 }
@@ -89,6 +89,8 @@ const PARTITION_BYTES_MAX = 1024 * 1024;
 const STALL_MAX_MS = 15_000;
 const WATCH_INTERVAL_MS = 3_000;
 const HANDLER_CHECK_MS = 50;
+/** A broker that hangs answers no fetch; the library waits for 10 s before it says so. */
+const FETCH_SILENCE_MAX_MS = 2_500;
 /** Fetches a second without data above which the broker is gone (kafkajs PR 1402 spins). */
 const EMPTY_FETCHES_PER_S_MAX = 200;
 
@@ -103,6 +105,7 @@ export function consume(options: ConsumeOptions): Run {
   const { client, topic } = options;
   let consumer: Consumer | undefined;
   let joined = false;
+  let fetchedAt = 0;
   let closed = false;
   let attempts = 0;
   let retry: NodeJS.Timeout | undefined;
@@ -129,9 +132,13 @@ export function consume(options: ConsumeOptions): Run {
     current.on('consumer.group_join', ({ payload }) => {
       if (!isCurrent()) return;
       joined = true;
+      fetchedAt = performance.now();
       attempts = 0;
       const partitions = payload.memberAssignment[topic] ?? [];
       options.onJoin(partitions, payload.memberId, steer(current, topic));
+    });
+    current.on('consumer.fetch', () => {
+      fetchedAt = performance.now();
     });
     current.on('consumer.rebalancing', () => {
       if (isCurrent()) joined = false;
@@ -180,7 +187,10 @@ export function consume(options: ConsumeOptions): Run {
   begin();
   return {
     lag: watch.lag,
-    isJoined: () => joined && !closed,
+    isJoined() {
+      const silence = performance.now() - fetchedAt - options.pace.waitMs;
+      return joined && !closed && (busy.handlers > 0 || silence < FETCH_SILENCE_MAX_MS);
+    },
     async close() {
       closed = true;
       clearTimeout(retry);

@@ -69,6 +69,8 @@ export const PRODUCER_LIMITS: ProducerLimits = {
 
 /** A connection whose batch hangs for this long is thrown away (seen: 5.2 s in an outage). */
 const HANG_MAX_MS = 4_000;
+/** A connection that fails so often in a row is replaced: a disconnected one never mends itself. */
+const FAILURES_PER_CONNECTION = 3;
 /** Pause after a failed batch; each kafkajs failure asks for metadata (kafkajs #1324). */
 const FAILURE_PAUSE_MS = 100;
 const DEADLINE_TICK_MS = 50;
@@ -102,7 +104,9 @@ export async function openProducer(
   client: KafkaClient,
   limits: ProducerLimits = PRODUCER_LIMITS,
 ): Promise<Producer> {
-  let connection = await connect(client, limits);
+  /** Undefined after a failure that a connection may not outlive: the next batch opens another. */
+  let connection: KafkaProducer | undefined = await connect(client, limits);
+  let failedInARow = 0;
   let queue: Pending[] = [];
   let inFlight: Pending[] = [];
   let waiting = 0;
@@ -150,7 +154,9 @@ export async function openProducer(
   const sendBatch = async (batch: readonly Pending[]) => {
     const started = performance.now();
     try {
+      connection ??= await connect(client, limits);
       const acks = await withHangLimit(transmit(connection, batch, limits.deadlineMs));
+      failedInARow = 0;
       healthy = true;
       producedRecords.inc(acks.length);
       batchSeconds.observe({ outcome: 'ok' }, (performance.now() - started) / 1000);
@@ -170,7 +176,12 @@ export async function openProducer(
         cause: error,
       });
       for (const pending of batch) fail(pending, told);
-      if (error instanceof HangError) connection = await reconnect(client, limits, connection);
+      failedInARow += 1;
+      if (error instanceof HangError || failedInARow >= FAILURES_PER_CONNECTION) {
+        connection?.disconnect().catch(() => undefined);
+        connection = undefined;
+        failedInARow = 0;
+      }
       await pause(FAILURE_PAUSE_MS);
     }
   };
@@ -212,7 +223,7 @@ export async function openProducer(
       clearInterval(ticker);
       const told = new ProduceError('unavailable', 'Shutting down; not acknowledged.');
       for (const pending of [...inFlight, ...queue.splice(0)]) fail(pending, told);
-      await Promise.race([connection.disconnect(), pause(1_000)]);
+      await Promise.race([connection?.disconnect(), pause(1_000)]);
     },
   };
 }
@@ -297,18 +308,6 @@ async function connect(client: KafkaClient, limits: ProducerLimits): Promise<Kaf
   });
   await producer.connect();
   return producer;
-}
-
-async function reconnect(
-  client: KafkaClient,
-  limits: ProducerLimits,
-  old: KafkaProducer,
-): Promise<KafkaProducer> {
-  old.disconnect().catch(() => undefined);
-  return connect(client, limits).catch((error) => {
-    client.log.warn({ err: error }, 'the log is out of reach');
-    return old; // its next send tries to connect again, or hangs and comes back here
-  });
 }
 
 function noAnswer(deadlineMs: number): ProduceError {
