@@ -213,6 +213,25 @@ describe('the way of a pill', () => {
     await waitFor('ClickHouse', async () => (await rowsOf([symbol!])).size === 2);
   });
 
+  test('a connection that hung, then was refused, is replaced: ingest goes on by itself', async () => {
+    const [symbol] = uniqueSymbols(1);
+    await poster.post(makePill({ symbol: symbol! }));
+    const [broker, ingest] = [stack.pidOf('kafka'), stack.pidOf('ingest')];
+    // A request is on its way, the process stands still (a paused machine), and when it wakes the
+    // hang is over its bound and the broker is gone.
+    process.kill(broker, 'SIGSTOP');
+    const hung = poster.post(makePill({ symbol: symbol! }));
+    await sleep(300);
+    process.kill(ingest, 'SIGSTOP');
+    await sleep(4_300);
+    process.kill(broker, 'SIGKILL');
+    process.kill(ingest, 'SIGCONT');
+    await hung;
+    expect(stack.pidOf('ingest')).toBe(ingest);
+    const cursor = await poster.post(makePill({ symbol: symbol! }));
+    await waitFor('latest', async () => (await latestOf(symbol!))?.cursor === cursor);
+  }, 120_000);
+
   test('kill -9 of each process and engine in mid-flow: nothing lost, refused or doubled', async () => {
     const symbols = uniqueSymbols(6);
     const socket = openSocket({ symbols });
