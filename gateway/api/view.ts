@@ -1,6 +1,6 @@
 import { nowMicros } from '../../lib/clock.ts';
 import type { KafkaClient } from '../../lib/kafka/client.ts';
-import { STEADY } from '../../lib/kafka/consume.ts';
+import { STEADY } from '../../lib/kafka/pace.ts';
 import { type LatestRow, type LatestTable, openLatestTable } from '../../lib/latest-table.ts';
 import type { Life } from '../../lib/run.ts';
 import type { TopicSettings } from '../../schemas/avro.ts';

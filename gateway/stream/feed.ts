@@ -1,5 +1,6 @@
 import type { KafkaClient } from '../../lib/kafka/client.ts';
-import { type LogRecord, QUICK } from '../../lib/kafka/consume.ts';
+import type { LogRecord } from '../../lib/kafka/consume.ts';
+import { QUICK } from '../../lib/kafka/pace.ts';
 import { openTail, type Tail } from '../../lib/kafka/tail.ts';
 import { fetchOffsetBounds, requireInside } from '../../lib/kafka/topics.ts';
 import { type LatestTable, openLatestTable } from '../../lib/latest-table.ts';

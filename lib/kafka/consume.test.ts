@@ -6,8 +6,8 @@ import { silentLog } from '../log.ts';
 import { testEngines } from '../testing/namespace.ts';
 import { waitFor } from '../testing/wait.ts';
 import { createKafkaClient, type KafkaClient } from './client.ts';
-import { EAGER } from './consume.ts';
 import { joinGroup } from './group.ts';
+import { EAGER } from './pace.ts';
 import { openTail } from './tail.ts';
 import { createTopics, PositionLostError } from './topics.ts';
 

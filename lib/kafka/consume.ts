@@ -1,9 +1,10 @@
-import type { Admin, Batch, Consumer, Kafka } from 'kafkajs';
+import type { Batch, Consumer, Kafka } from 'kafkajs';
 import type { Micros } from '../../schemas/timestamp.ts';
 import { backoffMs } from '../backoff.ts';
-import { createGauge } from '../metrics.ts';
 import { type KafkaClient, openKafka } from './client.ts';
-import { boundsOf, PositionLostError } from './topics.ts';
+import { createPacer, type Pace } from './pace.ts';
+import { watchProgress } from './progress-watch.ts';
+import { PositionLostError } from './topics.ts';
 
 /** One record of the log, as a consumer sees it. */
 export interface LogRecord {
@@ -28,30 +29,6 @@ export interface RecordBatch {
   /** Offset after the batch, holes and control records included. */
   readonly nextOffset: number;
 }
-
-/** How eagerly a consumer asks for records. Every fetch costs the broker and us the same, full or
- * nearly empty: at 1,000 pills/s five eager readers took 0.75 of a core from the broker alone. */
-export interface Pace {
-  /** The broker answers at once when so much is there … */
-  readonly minBytes: number;
-  /** … and after this in any case. */
-  readonly waitMs: number;
-  /**
-   * From the records of one fetch to the next fetch; the first record after a silence never waits.
-   * Needs a concurrency of all partitions, so that no batch waits behind another's pause.
-   */
-  readonly pauseMs: number;
-}
-
-/** Every record as it comes. A shorter wait buys no latency, only idle CPU: six idle consumers
- * burn 0.83 core at 5 ms, 0.15 at 100 ms, with the same median of 2 ms (measured). */
-export const EAGER: Pace = { minBytes: 1, waitMs: 100, pauseMs: 0 };
-/** At once after a silence, then at most 500 times a second: what comes together goes on together. */
-export const QUICK: Pace = { minBytes: 1, waitMs: 100, pauseMs: 2 };
-/** At once after a silence, then at most 200 times a second: for what is read by polling. */
-export const STEADY: Pace = { minBytes: 1, waitMs: 100, pauseMs: 5 };
-/** Twice a second, or when much is there: for what is written in batches anyway. */
-export const BULK: Pace = { minBytes: 256 * 1024, waitMs: 500, pauseMs: 0 };
 
 export interface ConsumeOptions {
   readonly client: KafkaClient;
@@ -85,20 +62,11 @@ const REBALANCE_TIMEOUT_MS = 10_000;
 const HEARTBEAT_INTERVAL_MS = 1_000;
 const FETCH_BYTES_MAX = 8 * 1024 * 1024;
 const PARTITION_BYTES_MAX = 1024 * 1024;
-/** A consumer may stop without an error (kafkajs #659): no progress in this time ends the process. */
-const STALL_MAX_MS = 15_000;
-const WATCH_INTERVAL_MS = 3_000;
 const HANDLER_CHECK_MS = 50;
 /** A broker that hangs answers no fetch; the library waits for 10 s before it says so. */
 const FETCH_SILENCE_MAX_MS = 2_500;
 /** Fetches a second without data above which the broker is gone (kafkajs PR 1402 spins). */
 const EMPTY_FETCHES_PER_S_MAX = 200;
-
-const lagGauge = createGauge({
-  name: 'pillole_consumer_lag_records',
-  help: 'Records of a topic that this process has not read yet.',
-  labelNames: ['topic'] as const,
-});
 
 /** Consumes until closed; after a crash of the library's consumer it builds a new one. */
 export function consume(options: ConsumeOptions): Run {
@@ -243,18 +211,6 @@ async function handle(options: ConsumeOptions, batch: Batch): Promise<void> {
   });
 }
 
-/** Holds all batches of one fetch until its pause is over: only then the next fetch goes out. */
-function createPacer(pauseMs: number) {
-  let until = 0;
-  return {
-    pause(): Promise<void> {
-      const now = performance.now();
-      if (now >= until) until = now + pauseMs;
-      return new Promise((resolve) => setTimeout(resolve, until - now));
-    },
-  };
-}
-
 function createConsumer(client: KafkaClient, groupId: string, pace: Pace): Consumer {
   const kafka: Kafka = openKafka(client, {
     requestTimeoutMs: 10_000,
@@ -313,65 +269,6 @@ function guardAgainstSpin(consumer: Consumer, crash: (error: Error) => void): vo
     fetches += 1;
     if (fetches > EMPTY_FETCHES_PER_S_MAX) crash(new Error('The broker is gone.'));
   });
-}
-
-function watchProgress(options: ConsumeOptions, isBusy: () => boolean) {
-  const { client, topic } = options;
-  let admin: Admin | undefined;
-  let lag = 0;
-  let stalledSince: number | undefined;
-  let lastSum = -1;
-  let checking: Promise<void> = Promise.resolve();
-
-  const check = async () => {
-    try {
-      if (admin === undefined) {
-        const opened = openKafka(client, {
-          requestTimeoutMs: 5_000,
-          retry: { retries: 0, initialRetryTime: 100, maxRetryTime: 100 },
-        }).admin();
-        await opened.connect();
-        admin = opened;
-      }
-      const bounds = await boundsOf(admin, topic);
-      let sum = 0;
-      let behind = 0;
-      for (const [partition, { high }] of bounds) {
-        const next = options.nextOffset(partition);
-        if (next === undefined) continue;
-        sum += next;
-        behind += Math.max(0, high - next);
-      }
-      lag = behind;
-      lagGauge.set({ topic }, behind);
-      const stalled = behind > 0 && sum === lastSum && !isBusy();
-      lastSum = sum;
-      if (!stalled) stalledSince = undefined;
-      else stalledSince ??= performance.now();
-      if (stalledSince !== undefined && performance.now() - stalledSince > STALL_MAX_MS) {
-        options.onFatal(
-          new Error(`${topic}: no progress in ${STALL_MAX_MS} ms, ${behind} behind.`),
-        );
-      }
-    } catch {
-      // The log does not answer: the consumer's own path tells and mends it.
-      stalledSince = undefined;
-      admin?.disconnect().catch(() => undefined);
-      admin = undefined;
-    }
-  };
-  const timer = setInterval(() => {
-    checking = checking.then(check);
-  }, WATCH_INTERVAL_MS);
-  timer.unref();
-  return {
-    lag: () => lag,
-    async close() {
-      clearInterval(timer);
-      await checking;
-      await admin?.disconnect().catch(() => undefined);
-    },
-  };
 }
 
 function discard(consumer: Consumer): void {

@@ -1,5 +1,6 @@
 import type { KafkaClient } from './client.ts';
-import { consume, type LogRecord, type Pace, type Steering } from './consume.ts';
+import { consume, type LogRecord, type Steering } from './consume.ts';
+import type { Pace } from './pace.ts';
 import { fetchOffsetBounds, type OffsetBounds, requireInside } from './topics.ts';
 
 /** Tells a step that works on a partition whether the partition is still ours. */

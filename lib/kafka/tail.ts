@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { KafkaClient } from './client.ts';
-import { consume, EAGER, type LogRecord, type Pace } from './consume.ts';
+import { consume, type LogRecord } from './consume.ts';
+import { EAGER, type Pace } from './pace.ts';
 import { fetchOffsetBounds, type OffsetBounds, requireInside } from './topics.ts';
 
 export interface TailOptions {

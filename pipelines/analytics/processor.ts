@@ -1,7 +1,8 @@
 import { retryForever } from '../../lib/backoff.ts';
 import { databaseName, openClickHouse } from '../../lib/clickhouse.ts';
-import { BULK, type LogRecord } from '../../lib/kafka/consume.ts';
+import type { LogRecord } from '../../lib/kafka/consume.ts';
 import { joinGroup, type Ownership } from '../../lib/kafka/group.ts';
+import { BULK } from '../../lib/kafka/pace.ts';
 import type { OffsetBounds } from '../../lib/kafka/topics.ts';
 import {
   createPartitionReader,

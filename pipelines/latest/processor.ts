@@ -1,6 +1,7 @@
 import { retryForever } from '../../lib/backoff.ts';
-import { BULK, type LogRecord, STEADY } from '../../lib/kafka/consume.ts';
+import type { LogRecord } from '../../lib/kafka/consume.ts';
 import { joinGroup, type Ownership } from '../../lib/kafka/group.ts';
+import { BULK, STEADY } from '../../lib/kafka/pace.ts';
 import { type OutRecord, openProducer } from '../../lib/kafka/producer.ts';
 import type { OffsetBounds } from '../../lib/kafka/topics.ts';
 import { openLatestTable } from '../../lib/latest-table.ts';
