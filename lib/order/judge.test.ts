@@ -107,6 +107,17 @@ describe('judge', () => {
     expect(judge.judge(record({ symbol: 'A', id: 'new' }), key, 4, NOW).kind).toBe('effect');
   });
 
+  test.each([
+    ['65 characters', 'x'.repeat(65), 'rejected'],
+    ['a mebibyte', 'x'.repeat(1 << 20), 'rejected'],
+    ['a control character', 'a\u0000', 'rejected'],
+    ['nothing', '', 'rejected'],
+    ['64 characters', 'x'.repeat(64), 'effect'],
+    ['null', null, 'effect'],
+  ])('a source of %s: a direct producer decides no row’s size', (_, source, kind) => {
+    expect(judgeOf().judge(record({ source }), key, 0, NOW).kind).toBe(kind);
+  });
+
   test('a symbol in another partition is rejected', () => {
     const wrong = 1 - partitionOf('A', 2);
     const judge = createPartitionJudge({
