@@ -7,16 +7,18 @@ export function databaseName(namespace: string): string {
   return namespace === '' ? 'pillole' : `pillole_${namespace.replaceAll(/[^a-zA-Z0-9_]/g, '_')}`;
 }
 
+/** A request without an answer in this time is of unknown outcome. */
+const REQUEST_TIMEOUT_MS = 30_000;
+
 /** Opens a client whose unqualified tables are those of `database`. */
 export function openClickHouse(options: {
   readonly url: string;
   readonly database: string;
-  readonly requestTimeoutMs?: number;
 }): ClickHouse {
   return createClient({
     url: options.url,
     database: options.database,
-    request_timeout: options.requestTimeoutMs ?? 30_000,
+    request_timeout: REQUEST_TIMEOUT_MS,
     max_open_connections: 4,
     // Its errors reach us as rejections, and are logged once where they are decided on.
     log: { level: ClickHouseLogLevel.OFF },

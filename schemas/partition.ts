@@ -29,14 +29,17 @@ export function partitionOf(symbol: string, partitions: number): number {
   return (murmur2(Buffer.from(symbol, 'utf8')) & 0x7fffffff) % partitions;
 }
 
+/** Symbols that a partitioner remembers; over it, it starts again from none. */
+const REMEMBERED_MAX = 100_000;
+
 /** As `partitionOf`, remembering the last symbols: the hot path asks for few of them, often. */
-export function createPartitioner(partitions: number, rememberMax = 100_000) {
+export function createPartitioner(partitions: number) {
   const known = new Map<string, number>();
   return (symbol: string): number => {
     let partition = known.get(symbol);
     if (partition === undefined) {
       partition = partitionOf(symbol, partitions);
-      if (known.size >= rememberMax) known.clear();
+      if (known.size >= REMEMBERED_MAX) known.clear();
       known.set(symbol, partition);
     }
     return partition;

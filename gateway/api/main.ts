@@ -1,9 +1,8 @@
 import { retryForever } from '../../lib/backoff.ts';
-import { createKafkaClient } from '../../lib/kafka/client.ts';
+import { openContext } from '../../lib/context.ts';
 import { runProcess } from '../../lib/run.ts';
-import { requireTopicSettings } from '../../lib/settings.ts';
-import { createSchemaClient } from '../../schemas/registry.ts';
 import { topicName } from '../../schemas/topics.ts';
+import { API_VERSION } from '../http/problems.ts';
 import { refuse } from '../http/refuse.ts';
 import { createHttpServer, isAmbiguous } from '../http/server.ts';
 import { readApiConfig } from './config.ts';
@@ -11,7 +10,7 @@ import { createLatestRoute } from './latest-route.ts';
 import { HTTP_LIMITS } from './limits.ts';
 import { watchOldest } from './oldest.ts';
 import { watchProgress } from './progress.ts';
-import { API_VERSION, createStatusRoute } from './status-route.ts';
+import { createStatusRoute } from './status-route.ts';
 import { openLatestView } from './view.ts';
 
 await runProcess(
@@ -20,20 +19,16 @@ await runProcess(
   async (config, life) => {
     const { log, signal } = life;
     const { namespace } = config;
-    const client = createKafkaClient(config.kafkaBrokers, 'pillole-api', log);
-    const schemas = createSchemaClient(config.registryUrl, namespace);
-    const retry = <T>(what: string, attempt: () => Promise<T>) =>
-      retryForever(attempt, {
+    const { client, schemas, settings } = await openContext('api', config, life);
+    const view = await retryForever(
+      () => openLatestView({ client, schemas, settings, namespace }, life),
+      {
         firstMs: 200,
         maxMs: 3_000,
         signal,
-        onError: (error, attempts) => log.warn({ err: error, attempts }, what),
-      });
-    const settings = await retry('no topic settings yet', () =>
-      requireTopicSettings(client, schemas, namespace),
-    );
-    const view = await retry('the latest topic cannot be read', () =>
-      openLatestView({ client, schemas, settings, namespace }, life),
+        onError: (error, attempts) =>
+          log.warn({ err: error, attempts }, 'the latest topic cannot be read'),
+      },
     );
     life.readyWhen(() => (view.isReady() ? undefined : 'reading the latest topic'));
 

@@ -1,12 +1,10 @@
 import { nowMicros } from '../../lib/clock.ts';
 import { packageVersion } from '../../lib/root.ts';
 import { formatTimestamp } from '../../schemas/timestamp.ts';
+import { API_VERSION } from '../http/problems.ts';
 import { LATENCY_WINDOW_MS } from './limits.ts';
 import type { Progress } from './progress.ts';
 import type { LatestView } from './view.ts';
-
-/** Version of the contract; in `API-Version`, documents and `welcome`, never in a path. */
-export const API_VERSION = '1.0';
 
 /** Append time of the oldest record that the log still holds, µs; undefined while not known. */
 export type OldestPill = () => number | undefined;
