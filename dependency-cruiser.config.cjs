@@ -84,6 +84,11 @@ module.exports = {
     only('clickhouse', 'The ClickHouse client stays in one module.', '@clickhouse/client', [
       '^lib/clickhouse\\.ts$',
     ]),
+    only('postgres', 'The PostgreSQL driver stays in one module.', 'pg', [
+      '^lib/postgres/',
+      '^deploy/local/postgres\\.ts$',
+    ]),
+    only('mail', 'Mail leaves through one module.', 'nodemailer', ['^lib/mail/']),
     only('uws', 'uWebSockets.js stays in one module.', 'uWebSockets\\.js', [
       '^gateway/stream/server\\.ts$',
     ]),

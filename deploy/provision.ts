@@ -8,6 +8,7 @@ import { createKafkaClient, type KafkaClient } from '../lib/kafka/client.ts';
 import { openProducer } from '../lib/kafka/producer.ts';
 import { countPartitions, createTopics } from '../lib/kafka/topics.ts';
 import { silentLog } from '../lib/log.ts';
+import { migrate } from '../lib/postgres/migrate.ts';
 import { packageRoot } from '../lib/root.ts';
 import { readTopicSettings } from '../lib/settings.ts';
 import { createEncoder, type TopicSettings } from '../schemas/avro.ts';
@@ -47,6 +48,7 @@ export async function provision(options: ProvisionOptions): Promise<TopicSetting
   const [settings] = await Promise.all([
     provisionLog(client, schemas, options),
     migrateClickHouse(options),
+    migrate(options.postgresUrl, options.namespace),
   ]);
   return settings;
 }

@@ -1,0 +1,147 @@
+import type { ColumnType, GeneratedAlways, JSONColumnType } from 'kysely';
+import type { Tier } from '../access/tiers.ts';
+
+/** Filled in by the database unless given. */
+type Defaulted<T> = ColumnType<T, T | undefined, T>;
+/** bigint: pg gives it as text. */
+type Big = ColumnType<string, number | string, number | string>;
+/** `date`, as `YYYY-MM-DD` when it is selected as text. */
+type Day = ColumnType<Date, string, string>;
+type Json = JSONColumnType<Readonly<Record<string, unknown>>>;
+
+/** All tables, as deploy/sql/postgres makes them; the comments are there. */
+export interface Tables {
+  accounts: {
+    id: string;
+    name: string;
+    status: Defaulted<'active' | 'suspended' | 'closed'>;
+    suspended_reason: string | null;
+    rate_per_s: number | null;
+    rate_burst: number | null;
+    calls_per_day: number | null;
+    created_at: Defaulted<Date>;
+    closed_at: Date | null;
+  };
+  users: {
+    id: string;
+    account_id: string;
+    email: string;
+    password_hash: string;
+    email_verified_at: Date | null;
+    created_at: Defaulted<Date>;
+    last_sign_in_at: Date | null;
+  };
+  sessions: {
+    hash: Buffer;
+    user_id: string;
+    csrf_token: string;
+    address: string;
+    created_at: Defaulted<Date>;
+    last_seen_at: Defaulted<Date>;
+    expires_at: Date;
+  };
+  mail_tokens: {
+    hash: Buffer;
+    user_id: string;
+    purpose: 'verify_email' | 'reset_password';
+    created_at: Defaulted<Date>;
+    expires_at: Date;
+  };
+  audit_log: {
+    id: GeneratedAlways<string>;
+    at: Defaulted<Date>;
+    account_id: string | null;
+    actor: string;
+    action: string;
+    target: string | null;
+    address: string | null;
+    detail: Json;
+  };
+  notices: {
+    id: string;
+    severity: 'info' | 'warning' | 'outage';
+    message: string;
+    published_at: Defaulted<Date>;
+    until: Date | null;
+  };
+  support_tickets: {
+    id: string;
+    account_id: string;
+    tier: string;
+    subject: string;
+    message: string;
+    created_at: Defaulted<Date>;
+  };
+  subscriptions: {
+    account_id: string;
+    tier: Tier;
+    status: 'active' | 'past_due' | 'ended';
+    past_due_since: Date | null;
+    period_end: Date;
+    cancel_at_period_end: Defaulted<boolean>;
+    provider: string;
+    provider_reference: string;
+    updated_at: Defaulted<Date>;
+  };
+  checkouts: {
+    id: string;
+    account_id: string;
+    tier: Tier;
+    provider: string;
+    status: Defaulted<'open' | 'paid' | 'failed'>;
+    created_at: Defaulted<Date>;
+    expires_at: Date;
+  };
+  billing_events: {
+    provider: string;
+    event_id: string;
+    type: string;
+    account_id: string | null;
+    received_at: Defaulted<Date>;
+  };
+  account_events: {
+    id: GeneratedAlways<string>;
+    account_id: string;
+    type: string;
+    dedupe: string;
+    data: Json;
+    created_at: Defaulted<Date>;
+    mailed_at: Date | null;
+  };
+  api_keys: {
+    id: string;
+    account_id: string;
+    hash: Buffer;
+    hint: string;
+    name: string;
+    scopes: string[];
+    allow_cidrs: Defaulted<string[]>;
+    created_at: Defaulted<Date>;
+    created_by: string;
+    expires_at: Date | null;
+    revoked_at: Date | null;
+    replaced_by: string | null;
+    last_used_at: Date | null;
+    last_used_address: string | null;
+  };
+  stream_tickets: {
+    hash: Buffer;
+    account_id: string;
+    key_id: string | null;
+    expires_at: Date;
+  };
+  access_changes: {
+    id: GeneratedAlways<string>;
+    xid: GeneratedAlways<string>;
+    account_id: string;
+    at: Defaulted<Date>;
+  };
+  usage_days: { account_id: string; day: Day; used: Defaulted<Big> };
+  usage_calls: {
+    account_id: string;
+    day: Day;
+    key_id: string;
+    endpoint: string;
+    calls: Big;
+  };
+}
