@@ -1,4 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { TestProject } from 'vitest/node';
@@ -18,11 +19,14 @@ export default async function setup(project: TestProject): Promise<() => Promise
     wantedPorts: { kafka: 0, controller: 0, registry: 0, clickhouse: 0, postgres: 0 },
     say: (line) => process.stderr.write(`[engines] ${line}\n`),
   });
+  const pepperFile = path.join(folder, 'pepper');
+  await writeFile(pepperFile, randomBytes(32).toString('hex'), { mode: 0o600 });
   project.provide('engines', {
     kafkaBrokers: engines.kafkaBrokers,
     registryUrl: engines.registryUrl,
     clickhouseUrl: engines.clickhouseUrl,
     postgresUrl: engines.postgresUrl,
+    pepperFile,
   });
   return async () => {
     await engines.stop();

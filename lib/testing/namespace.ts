@@ -12,6 +12,8 @@ export interface TestEngines {
   readonly registryUrl: string;
   readonly clickhouseUrl: string;
   readonly postgresUrl: string;
+  /** Pepper of the keys that tests make. */
+  readonly pepperFile: string;
 }
 
 declare module 'vitest' {
@@ -58,6 +60,7 @@ export async function createNamespace(
       SCHEMA_REGISTRY_URL: engines.registryUrl,
       CLICKHOUSE_URL: engines.clickhouseUrl,
       DATABASE_URL: engines.postgresUrl,
+      KEY_PEPPER_FILE: engines.pepperFile,
       PILLOLE_NAMESPACE: name,
       LOG_LEVEL: 'info',
     },
