@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { readStackFile, type StackFile } from '../lib/stack-file.ts';
+import { readDemoKeys, readStackFile, type StackFile } from '../lib/stack-file.ts';
 import { isClean, measureEndToEnd } from './end-to-end/end-to-end.ts';
 import { endToEndTable } from './end-to-end/table.ts';
 import { startOwnStack } from './own-stack.ts';
@@ -51,7 +51,8 @@ program
         warmUpSeconds: flags.warmUp,
         stack: own?.stack ?? addresses(flags),
         credential: process.env.INGEST_CREDENTIAL,
-        apiKey: process.env.PILLOLE_API_KEY,
+        apiKey:
+          process.env.PILLOLE_API_KEY ?? readDemoKeys(own?.stackFile ?? flags.stack).institutional,
         say,
       });
       process.stdout.write(`${endToEndTable(result)}\n`);

@@ -10,6 +10,7 @@ import { readStackFile, type StackFile } from '../lib/stack-file.ts';
 
 export interface OwnStack {
   readonly stack: StackFile;
+  readonly stackFile: string;
   /** Stops the stack by its launcher's pid and removes its data. */
   stop(): Promise<void>;
 }
@@ -49,7 +50,9 @@ export async function startOwnStack(say: (line: string) => void): Promise<OwnSta
     for (;;) {
       if (ended) throw new Error(`The launcher ended:\n${output}`);
       const stack = readIfThere(folder);
-      if (stack !== undefined && (await isReady(stack))) return { stack, stop };
+      if (stack !== undefined && (await isReady(stack))) {
+        return { stack, stackFile: path.join(folder, 'stack.json'), stop };
+      }
       if (performance.now() > deadline) throw new Error(`The stack did not start:\n${output}`);
       await sleep(500);
     }

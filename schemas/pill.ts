@@ -49,7 +49,9 @@ const FIELDS = [
 ] as const;
 const FIELD_SET: ReadonlySet<string> = new Set(FIELDS);
 
-const SYMBOL = /^[A-Z0-9^][A-Z0-9.:/_&=^-]{0,31}$/;
+/** Form of a symbol, for documents. */
+export const SYMBOL_PATTERN = '^[A-Z0-9^][A-Z0-9.:/_&=^-]{0,31}$';
+const SYMBOL = new RegExp(SYMBOL_PATTERN);
 const PRINTABLE_ASCII = /^[\x20-\x7e]{1,128}$/;
 // \p{C} covers controls, formats, surrogates, private use and unassigned code points.
 const PRINTABLE = /^[^\p{C}\p{Zl}\p{Zp}\ufffd]{1,128}$/u;

@@ -37,6 +37,7 @@ async function post(to: Stack, symbol: string): Promise<string> {
 async function cursorOf(from: Stack, symbol: string): Promise<string | undefined> {
   const { statusCode, body } = await request(
     `${from.addresses().api}/api/pills/latest?symbol=${symbol}`,
+    { headers: { 'x-api-key': from.demoKeys().institutional } },
   );
   const answer = (await body.json()) as { data: { cursor: string } };
   return statusCode === 200 ? answer.data.cursor : undefined;

@@ -64,7 +64,7 @@ function openSocket(subscription: object) {
   let isLive = false;
   const connect = () => {
     const pills: Frame[] = [];
-    socket = new WebSocket(url);
+    socket = new WebSocket(url, { headers: { 'x-api-key': stack.demoKeys().institutional } });
     socket.on('open', () =>
       socket.send(JSON.stringify({ op: 'subscribe', id: '1', ...subscription })),
     );
@@ -97,6 +97,7 @@ function openSocket(subscription: object) {
 async function latestOf(symbol: string): Promise<{ id: string; cursor: string } | undefined> {
   const { statusCode, body } = await request(
     `${stack.addresses().api}/api/pills/latest?symbol=${encodeURIComponent(symbol)}`,
+    { headers: { 'x-api-key': stack.demoKeys().institutional } },
   );
   const answer = (await body.json()) as { data: { id: string; cursor: string } };
   return statusCode === 200 ? answer.data : undefined;

@@ -1,7 +1,9 @@
 import { provision } from '../provision.ts';
 import type { LauncherConfig } from './config.ts';
+import { makeDemoKeys } from './demo-keys.ts';
 import { type Engines, startEngines } from './engines.ts';
 import { endOrphans } from './orphans.ts';
+import { ensurePepper } from './pepper.ts';
 import type { Place } from './place.ts';
 import { type Platform, startPlatform } from './platform.ts';
 import { openPortBook } from './ports.ts';
@@ -48,6 +50,8 @@ export async function launch(options: LaunchOptions): Promise<void> {
     const settings = { partitions: LOCAL_PARTITIONS };
     await Promise.race([provision({ ...addresses, settings }), aborted(signal)]);
     signal.throwIfAborted();
+    ensurePepper(place.pepper);
+    const demoKeys = await makeDemoKeys(place, addresses);
     const specs = wantedProcesses(options.demo);
     const writeStack = () => {
       if (platform === undefined || signal.aborted) return;
@@ -61,7 +65,9 @@ export async function launch(options: LaunchOptions): Promise<void> {
     writeStack();
     const stack = describeStack(addresses, platform.entries());
     const took = (Date.now() - startedAt) / 1000;
-    say(welcome(stack, engines.kinds, place, platform.late, took));
+    say(
+      welcome({ stack, kinds: engines.kinds, place, late: platform.late, seconds: took, demoKeys }),
+    );
     await aborted(signal);
   } catch (error) {
     if (!signal.aborted) throw error;

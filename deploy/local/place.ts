@@ -11,6 +11,12 @@ export interface Place {
   readonly lock: string;
   readonly ports: string;
   readonly stack: string;
+  /** What key hashes are made with: without it every key is void. */
+  readonly pepper: string;
+  /** The keys of the demo accounts, for programs of this machine. */
+  readonly demoKeys: string;
+  /** Mails, one a file, as long as no SMTP server is named. */
+  readonly outbox: string;
   /** Downloaded engines: the same for every stack of this clone. */
   readonly engines: string;
 }
@@ -25,6 +31,9 @@ export function placeAt(folder: string = path.join(packageRoot, '.local')): Plac
     lock: path.join(folder, 'lock'),
     ports: path.join(folder, 'ports.json'),
     stack: path.join(folder, 'stack.json'),
+    pepper: path.join(folder, 'pepper'),
+    demoKeys: path.join(folder, 'demo-keys.json'),
+    outbox: path.join(folder, 'outbox'),
     engines: path.join(packageRoot, '.local', 'engines'),
   };
 }

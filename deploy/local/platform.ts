@@ -7,6 +7,7 @@ import {
   environmentOf,
   type PlacedProcess,
   type ProcessSpec,
+  type ServedUrls,
 } from './processes.ts';
 import type { StackEntry } from './stack-file.ts';
 import { type Supervised, supervise } from './supervisor.ts';
@@ -44,7 +45,9 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   const { specs, ports, say, signal } = options;
   const placed: PlacedProcess[] = [];
   for (const spec of specs) placed.push(await place(spec, ports));
-  const ingestUrl = placed.find(({ spec }) => spec.name === 'ingest')?.url;
+  const urls: ServedUrls = Object.fromEntries(
+    placed.flatMap(({ spec, url }) => (spec.serves === undefined ? [] : [[spec.serves.key, url]])),
+  );
   const running = new Map<PlacedProcess, Supervised>();
   const late: string[] = [];
 
@@ -52,7 +55,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     const startedAt = Date.now();
     const supervised = await supervise({
       name: one.spec.name,
-      start: () => start(options, one, ingestUrl),
+      start: () => start(options, one, urls),
       ready: (child) => ready(one, child),
       say,
       onChange: options.onChange,
@@ -94,13 +97,13 @@ async function place(spec: ProcessSpec, ports: PortBook): Promise<PlacedProcess>
 function start(
   { addresses, place: where }: PlatformOptions,
   placed: PlacedProcess,
-  ingestUrl: string | undefined,
+  urls: ServedUrls,
 ): Promise<Child> {
   return startChild({
     name: placed.spec.name,
     command: process.execPath,
     args: ['--enable-source-maps', entryOf(placed.spec), ...placed.spec.args],
-    env: environmentOf(placed, addresses, ingestUrl),
+    env: environmentOf(placed, addresses, where, urls),
     logFolder: where.logs,
     runFolder: where.run,
     stopSignal: 'SIGTERM',

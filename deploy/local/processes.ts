@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { packageRoot } from '../../lib/root.ts';
 import type { Engines } from './engines.ts';
+import type { Place } from './place.ts';
 
 /** A process of the platform. */
 export interface ProcessSpec {
@@ -73,11 +74,15 @@ export interface Addresses
   readonly namespace: string;
 }
 
+/** Where the platform serves, by the name in stack.json. */
+export type ServedUrls = Partial<Readonly<Record<'ingest' | 'api' | 'stream', string>>>;
+
 /** Everything a process is told; each reads the part it needs. */
 export function environmentOf(
   placed: PlacedProcess,
   addresses: Addresses,
-  ingestUrl: string | undefined,
+  place: Pick<Place, 'pepper' | 'outbox'>,
+  urls: ServedUrls,
 ): Record<string, string> {
   const { spec, port } = placed;
   const prefix = spec.serves?.key.toUpperCase();
@@ -87,11 +92,15 @@ export function environmentOf(
     CLICKHOUSE_URL: addresses.clickhouseUrl,
     DATABASE_URL: addresses.postgresUrl,
     PILLOLE_NAMESPACE: addresses.namespace,
+    KEY_PEPPER_FILE: place.pepper,
+    MAIL_OUTBOX: place.outbox,
     METRICS_HOST: '127.0.0.1',
     METRICS_PORT: String(placed.metricsPort),
     ...(prefix === undefined || port === undefined
       ? {}
       : { [`${prefix}_HOST`]: '127.0.0.1', [`${prefix}_PORT`]: String(port) }),
-    ...(ingestUrl === undefined ? {} : { INGEST_URL: ingestUrl }),
+    ...(urls.ingest === undefined ? {} : { INGEST_URL: urls.ingest }),
+    ...(urls.stream === undefined ? {} : { STREAM_URL: urls.stream }),
+    ...(urls.api === undefined ? {} : { PUBLIC_URL: urls.api }),
   };
 }

@@ -1,6 +1,12 @@
 import getPort from 'get-port';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Database } from '../../lib/postgres/database.ts';
+import {
+  createTestAccount,
+  openTestDatabase,
+  type TestAccount,
+} from '../../lib/testing/accounts.ts';
 import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
 import { makePill, openPillWriter, type PillWriter } from '../../lib/testing/pills.ts';
 import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
@@ -13,10 +19,14 @@ let writer: PillWriter;
 let latest: TestProcess;
 let api: TestProcess;
 let base: string;
+let db: Database;
+let account: TestAccount;
 
 beforeAll(async () => {
   namespace = await createNamespace();
   writer = await openPillWriter(namespace);
+  db = openTestDatabase(namespace);
+  account = await createTestAccount(db, namespace, { tier: 'institutional' });
   const port = await getPort();
   base = `http://127.0.0.1:${port}`;
   latest = await startProcess('pipelines/main.js', ['latest'], namespace.env);
@@ -27,10 +37,17 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all([api?.stop(), latest?.stop()]);
   await writer?.close();
+  await db?.destroy();
 });
 
 async function get(path: string, headers: Record<string, string> = {}) {
-  const { statusCode, headers: answered, body } = await request(`${base}${path}`, { headers });
+  const {
+    statusCode,
+    headers: answered,
+    body,
+  } = await request(`${base}${path}`, {
+    headers: { 'x-api-key': account.key, ...headers },
+  });
   const text = await body.text();
   return {
     status: statusCode,

@@ -1,15 +1,69 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
 import type { LatestRow } from '../../lib/latest-table.ts';
-import { isSymbol } from '../../schemas/pill.ts';
+import { isSymbol, SYMBOL_PATTERN } from '../../schemas/pill.ts';
 import { formatCursor } from '../../schemas/position.ts';
 import { refuse } from '../http/refuse.ts';
+import { metered } from './access-rule.ts';
+import { endpoint } from './endpoint.ts';
 import { matchesEtag, pillsEtag } from './etag.ts';
+import { SYMBOLS_MAX } from './limits.ts';
 import { type LatestQuery, parseLatestQuery } from './parameters.ts';
 import { type PillBody, pillBody } from './pill-body.ts';
+import { PILL_EXAMPLE, PillSchema, POSITION_EXAMPLE, PositionSchema } from './pill-schemas.ts';
 import type { LatestView } from './view.ts';
 
+const Query = Type.Object(
+  {
+    symbol: Type.Optional(Type.String({ pattern: SYMBOL_PATTERN, description: 'Of this symbol' })),
+    symbols: Type.Optional(
+      Type.String({
+        minLength: 1,
+        pattern: `^[^,]*(,[^,]*){0,${SYMBOLS_MAX - 1}}$`,
+        description: `Of these symbols, by commas, at most ${SYMBOLS_MAX}; not with symbol`,
+      }),
+    ),
+    at_least: Type.Optional(
+      Type.String({ description: 'Wait up to 1 s until the view has this position' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+const OneSchema = Type.Object({ data: PillSchema, position: PositionSchema });
+const ManySchema = Type.Object({
+  data: Type.Record(Type.String(), PillSchema),
+  errors: Type.Record(Type.String(), Type.Object({ code: Type.String(), detail: Type.String() })),
+  position: PositionSchema,
+});
+
 /** `GET /api/pills/latest`: the newest pill of all, of one symbol, or of many. */
-export function createLatestRoute(view: LatestView, epoch: string) {
+export function latestEndpoint(view: LatestView, epoch: string) {
+  return endpoint({
+    method: 'GET',
+    url: '/api/pills/latest',
+    tag: 'pills',
+    summary: 'The newest pill of all, of one symbol, or of many',
+    description:
+      'Without a parameter the newest pill of all. With `symbols` every symbol is in `data` or in ' +
+      '`errors`. One request is one call, however many symbols it names.',
+    access: metered('latest'),
+    query: Query,
+    checksQuery: true,
+    answers: {
+      200: {
+        description: 'The pill, or the pills by symbol.',
+        schema: Type.Union([OneSchema, ManySchema]),
+        example: { data: PILL_EXAMPLE, position: POSITION_EXAMPLE },
+      },
+      304: { description: 'The pills are those of If-None-Match.' },
+    },
+    problems: ['no_pill', 'position_unknown', 'position_not_reached', 'not_ready'],
+    handle: createHandler(view, epoch),
+  });
+}
+
+function createHandler(view: LatestView, epoch: string) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     if (!view.isReady()) return refuse(reply, 'not_ready', { retry_after_s: 1 });
     const parsed = parseLatestQuery(queryOf(request));

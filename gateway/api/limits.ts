@@ -25,3 +25,13 @@ export const OLDEST_REFRESH_MS = 60_000;
 /** How often the latest processor's progress is looked at, and when it counts as stalled. */
 export const PROGRESS_INTERVAL_MS = 2_000;
 export const STALLED_AFTER_MS = 5_000;
+/** A JSON body. */
+export const BODY_BYTES_MAX = 16 * 1024;
+/** A refused credential is answered this long after its request came, whatever is wrong with it. */
+export const REFUSAL_AFTER_MS = 25;
+/** Refusals that wait for that moment; in a larger flood they leave at once. */
+export const REFUSALS_HELD_MAX = 5_000;
+/** How often the operator's notices are read. */
+export const NOTICES_REFRESH_MS = 2_000;
+/** How often due renewals and erasures are looked for; access ends by the clock, not by this. */
+export const HOUSEKEEPING_MS = 30_000;

@@ -1,57 +1,109 @@
+import { createKeyUse } from '../../lib/access/key-use.ts';
+import { openKeyring } from '../../lib/access/keyring.ts';
+import { openMeter } from '../../lib/access/meter.ts';
+import { readPepper } from '../../lib/access/pepper.ts';
 import { retryForever } from '../../lib/backoff.ts';
 import { openContext } from '../../lib/context.ts';
-import { runProcess } from '../../lib/run.ts';
+import { openDatabase } from '../../lib/postgres/database.ts';
+import { migrate } from '../../lib/postgres/migrate.ts';
+import { type Life, runProcess } from '../../lib/run.ts';
 import { topicName } from '../../schemas/topics.ts';
-import { API_VERSION } from '../http/problems.ts';
-import { refuse } from '../http/refuse.ts';
-import { createHttpServer, isAmbiguous } from '../http/server.ts';
-import { readApiConfig } from './config.ts';
-import { createLatestRoute } from './latest-route.ts';
-import { HTTP_LIMITS } from './limits.ts';
+import { addAccountRoutes } from './account/routes.ts';
+import { openAccountServices } from './account/services.ts';
+import { createApiApp } from './app.ts';
+import { type ApiConfig, readApiConfig } from './config.ts';
+import { addHealthRoutes } from './health-routes.ts';
+import { latestEndpoint } from './latest-route.ts';
+import { watchNotices } from './notices.ts';
 import { watchOldest } from './oldest.ts';
+import { addProblemRoutes } from './problem-routes.ts';
 import { watchProgress } from './progress.ts';
-import { createStatusRoute } from './status-route.ts';
+import { createSessionFinder } from './session-cookie.ts';
+import { statusEndpoint } from './status-route.ts';
 import { openLatestView } from './view.ts';
+
+const START_BACKOFF = { firstMs: 200, maxMs: 3_000 };
 
 await runProcess(
   'api',
-  () => readApiConfig(process.env),
-  async (config, life) => {
-    const { log, signal } = life;
-    const { namespace } = config;
-    const { client, schemas, settings } = await openContext('api', config, life);
-    const view = await retryForever(
-      () => openLatestView({ client, schemas, settings, namespace }, life),
-      {
-        firstMs: 200,
-        maxMs: 3_000,
-        signal,
-        onError: (error, attempts) =>
-          log.warn({ err: error, attempts }, 'the latest topic cannot be read'),
-      },
-    );
-    life.readyWhen(() => (view.isReady() ? undefined : 'reading the latest topic'));
-
-    const pills = topicName(namespace, 'pills');
-    const progress = watchProgress(client, pills, view.processed, life);
-    const oldest = watchOldest(client, pills, life);
-
-    const app = createHttpServer(HTTP_LIMITS, log);
-    app.addHook('onRequest', async (request, reply) => {
-      reply.header('api-version', API_VERSION);
-      const { rawHeaders, httpVersion } = request.raw;
-      return isAmbiguous(rawHeaders, httpVersion) ? refuse(reply, 'http_malformed') : undefined;
-    });
-    app.get('/api/pills/latest', createLatestRoute(view, settings.epoch));
-    app.get('/api/status', createStatusRoute(view, settings.epoch, oldest, progress));
-    app.get('/health', () => ({ status: 'ok' }));
-    app.get('/ready', (_request, reply) =>
-      view.isReady() ? { status: 'ready' } : reply.code(503).send({ status: 'not_ready' }),
-    );
-    await app.listen({ host: config.host, port: config.port });
-    life.onStop('http server', async () => {
-      await app.close();
-    });
-    log.info({ address: app.listeningOrigin }, 'listening');
+  () => {
+    const config = readApiConfig(process.env);
+    return { ...config, pepper: readPepper(config.pepperPath) };
   },
+  buildApi,
 );
+
+/** Access first, then what is read; listens when both are open. Stops in the reverse order. */
+async function buildApi(config: ApiConfig & { pepper: Buffer }, life: Life): Promise<void> {
+  const { log, signal } = life;
+  const { namespace, databaseUrl, pepper } = config;
+  const postgres = { databaseUrl, namespace, log, name: 'api' };
+  migrateSoon(config, life);
+  const keyring = openKeyring({ ...postgres, pepper });
+  life.onStop('keyring', keyring.close);
+  const meter = openMeter(postgres);
+  life.onStop('meter', meter.close);
+  const db = openDatabase({ url: databaseUrl, namespace, name: 'api', log });
+  life.onStop('database', () => db.destroy());
+  const keyUse = createKeyUse({ db, log });
+  life.onStop('key use', keyUse.close);
+  const services = openAccountServices({ db, pepper, config, keyring, log });
+  life.onStop('account services', services.close);
+
+  const { client, schemas, settings } = await openContext('api', config, life);
+  const view = await retryForever(
+    () => openLatestView({ client, schemas, settings, namespace }, life),
+    {
+      ...START_BACKOFF,
+      signal,
+      onError: (error, attempts) =>
+        log.warn({ err: error, attempts }, 'the latest topic cannot be read'),
+    },
+  );
+  life.readyWhen(() => (view.isReady() ? undefined : 'reading the latest topic'));
+
+  const pills = topicName(namespace, 'pills');
+  const status = statusEndpoint({
+    view,
+    epoch: settings.epoch,
+    progress: watchProgress(client, pills, view.processed, life),
+    oldest: watchOldest(client, pills, life),
+    accounts: () => (keyring.isFresh() ? 'up' : 'down'),
+    notices: watchNotices(db, life),
+  });
+  const app = await createApiApp({
+    keyring,
+    meter,
+    keyUse,
+    findSession: createSessionFinder(services.sessions),
+    log,
+    trustedProxies: config.trustedProxies,
+    publicUrl: config.addresses.api,
+    addRoutes(to) {
+      to.route(latestEndpoint(view, settings.epoch));
+      to.route(status);
+      addProblemRoutes(to);
+      addHealthRoutes(to, view.isReady);
+      addAccountRoutes(to, services);
+    },
+  });
+  await app.listen({ host: config.host, port: config.port });
+  life.onStop('http server', async () => {
+    await app.close();
+  });
+  log.info({ address: app.listeningOrigin }, 'listening');
+}
+
+/** While PostgreSQL is away the process starts all the same: its status must be readable. */
+function migrateSoon({ databaseUrl, namespace }: ApiConfig, life: Life): void {
+  let isMigrated = false;
+  life.readyWhen(() => (isMigrated ? undefined : 'waiting for the database of accounts'));
+  retryForever(() => migrate(databaseUrl, namespace), {
+    ...START_BACKOFF,
+    signal: life.signal,
+    onError: (error, attempts) =>
+      life.log.warn({ err: error, attempts }, 'the tables of accounts cannot be made'),
+  }).then(() => {
+    isMigrated = true;
+  }, life.fail);
+}

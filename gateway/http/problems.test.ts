@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { isIdentityEncoding, isJsonType, isNdjsonType } from './media-type.ts';
-import { PROBLEMS, type ProblemCode, problemAnswer } from './problems.ts';
+import { PROBLEMS, type ProblemCode } from './problem-catalogue.ts';
+import { problemAnswer } from './problems.ts';
 
 describe('the catalogue', () => {
   test.each(Object.entries(PROBLEMS))('%s tells what it means and what to do', (_code, type) => {

@@ -1,11 +1,7 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import {
-  type ProblemAnswer,
-  type ProblemCode,
-  type ProblemMembers,
-  problemAnswer,
-} from './problems.ts';
+import type { ProblemCode } from './problem-catalogue.ts';
+import { type ProblemAnswer, type ProblemMembers, problemAnswer } from './problems.ts';
 
 /** After the last answer a client may go on sending for this long before its socket is cut. */
 const LINGER_MS = 1_000;

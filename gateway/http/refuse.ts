@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
-import { type ProblemCode, type ProblemMembers, problemAnswer } from './problems.ts';
+import type { ProblemCode } from './problem-catalogue.ts';
+import { type ProblemMembers, problemAnswer } from './problems.ts';
 
 /** Answers a request with a problem. */
 export function refuse(

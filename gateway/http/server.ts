@@ -24,16 +24,20 @@ export interface HttpLimits {
 /**
  * Creates a Fastify server whose every answer is ours: what Node or Fastify would refuse in their
  * own words is told as a problem, with `members` added. Known paths answer 405 to other methods.
+ * @param trustedProxies whose X-Forwarded-For names the client
  */
 export function createHttpServer(
   limits: HttpLimits,
   log: Log,
   members: ProblemMembers = {},
+  trustedProxies: readonly string[] = [],
 ): FastifyInstance {
   const app = Fastify({
     logger: false,
+    trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     exposeHeadRoutes: true,
     return503OnClosing: false,
+    routerOptions: { querystringParser: parseQuery },
     requestTimeout: limits.requestTimeoutMs,
     connectionTimeout: limits.connectionTimeoutMs,
     keepAliveTimeout: limits.keepAliveMs,
@@ -71,7 +75,8 @@ export function createHttpServer(
     methods.set(url, known.concat(method));
   });
   app.setNotFoundHandler((request, reply) => {
-    const allowed = methods.get(request.url.split('?', 1)[0]!);
+    const asked = request.url.split('?', 1)[0]!;
+    const allowed = [...methods].find(([pattern]) => matchesPattern(pattern, asked))?.[1];
     reply.hijack();
     const answer =
       allowed === undefined
@@ -81,6 +86,11 @@ export function createHttpServer(
   });
   app.setErrorHandler((error: FastifyError, _request, reply) => {
     reply.hijack();
+    if (error.validation !== undefined) {
+      const code = error.validationContext === 'body' ? 'body_invalid' : 'parameter_invalid';
+      sendProblem(reply.raw, problemAnswer(code, { ...members, errors: error.validation }));
+      return;
+    }
     if (error.statusCode !== undefined && error.statusCode < 500) {
       sendProblem(reply.raw, problemAnswer('http_malformed', members), { close: true });
       return;
@@ -90,6 +100,27 @@ export function createHttpServer(
     sendProblem(reply.raw, problemAnswer('overloaded', { ...members, retry_after_s: 1 }));
   });
   return app;
+}
+
+/** A parameter that is given twice becomes a list, which no schema of ours takes. */
+function parseQuery(text: string): Record<string, unknown> {
+  const query: Record<string, unknown> = Object.create(null);
+  const given = new URLSearchParams(text);
+  for (const name of given.keys()) {
+    const values = given.getAll(name);
+    query[name] = values.length === 1 ? values[0] : values;
+  }
+  return query;
+}
+
+/** Whether a path is one of a route's: `:name` stands for any one part. */
+function matchesPattern(pattern: string, asked: string): boolean {
+  if (!pattern.includes(':')) return pattern === asked;
+  const [wanted, given] = [pattern.split('/'), asked.split('/')];
+  return (
+    wanted.length === given.length &&
+    wanted.every((part, i) => (part.startsWith(':') ? given[i] !== '' : part === given[i]))
+  );
 }
 
 /**

@@ -63,11 +63,11 @@ function full(limit: number): Refusal {
 }
 
 /**
- * Whether a browser page may connect. Programs send no Origin; until accounts exist, only pages
- * of this machine may. Anything that is not an origin is refused.
+ * Whether a browser page may connect. Programs send no Origin. Pages of this machine may, and those
+ * of the allow-list. Anything that is not an origin is refused.
  */
-export function isOriginAllowed(origin: string): boolean {
-  if (origin === '') return true;
+export function isOriginAllowed(origin: string, allowed: readonly string[]): boolean {
+  if (origin === '' || allowed.includes(origin)) return true;
   if (!URL.canParse(origin)) return false;
   const { protocol, hostname } = new URL(origin);
   if (protocol !== 'http:' && protocol !== 'https:') return false;

@@ -10,7 +10,11 @@ export const CLOSE_CODES = {
   drain: { code: 4000, reconnect: true, meaning: 'This instance stops; others go on.' },
   slow_consumer: { code: 4001, reconnect: true, meaning: 'Too much waited unread.' },
   peer_silent: { code: 4002, reconnect: true, meaning: 'No answer to pings.' },
-  log_unavailable: { code: 4003, reconnect: true, meaning: 'Pills cannot be read right now.' },
+  log_unavailable: {
+    code: 4003,
+    reconnect: true,
+    meaning: 'Pills, or accounts, cannot be read right now.',
+  },
   credential_expired: { code: 4004, reconnect: true, meaning: 'The credential ran out.' },
   internal: { code: 4005, reconnect: true, meaning: 'A fault of ours.' },
   too_fast: { code: 4006, reconnect: true, meaning: 'Too many frames a second.' },

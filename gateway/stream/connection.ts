@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { formatPosition } from '../../schemas/position.ts';
 import { formatTimestamp, type Micros } from '../../schemas/timestamp.ts';
-import type { Refusal } from './admission.ts';
 import type { Board } from './board.ts';
 import { CLOSE_CODES, type CloseName } from './close-codes.ts';
 import { ERROR_CODES, type ErrorName, type FatalName } from './error-codes.ts';
@@ -20,6 +19,7 @@ import { generatorState } from './generator.ts';
 import { handOver } from './hand-over.ts';
 import type { Hub } from './hub.ts';
 import type { LIMITS } from './limits.ts';
+import type { Member } from './member.ts';
 import { Outbox, type Wire } from './outbox.ts';
 import { type ClientFrame, type ParsedFrame, parseFrame, type SubscribeFrame } from './protocol.ts';
 import { type Bucket, take } from './rate.ts';
@@ -37,14 +37,11 @@ export interface House {
   readonly hub: Hub;
   readonly board: Board;
   readonly limits: { readonly [L in keyof typeof LIMITS]: number };
-  readonly told: StreamLimits;
   readonly nowMicros: () => Micros;
   readonly nowMs: () => number;
   readonly later: (action: () => void) => void;
   /** The log's state while it is away. */
   readonly logDown: () => LogStatus | undefined;
-  /** Asked once, when a connection is open. */
-  readonly refusalOf: (connection: Connection) => Refusal | undefined;
   readonly onClosed: (connection: Connection, reason: CloseName | 'peer') => void;
 }
 
@@ -61,12 +58,15 @@ export class Connection {
   readonly #seat: Seat;
   readonly #frames: Bucket;
   readonly #faults: Bucket;
+  /** Whose it is; renewed when the account's access changes. */
+  member: Member;
   #dead = false;
 
-  constructor(socket: Socket, origin: string, house: House) {
+  constructor(socket: Socket, origin: string, member: Member, house: House) {
     const { limits, nowMs, nowMicros } = house;
     this.#socket = socket;
     this.#house = house;
+    this.member = member;
     this.address = socket.address;
     this.origin = origin;
     this.openedAt = nowMicros();
@@ -82,15 +82,9 @@ export class Connection {
     this.#faults = { tokens: limits.faultsMax, atMs: nowMs() };
   }
 
-  /** Greets, or says why the client must go. */
+  /** Greets. */
   opened(): void {
-    const refusal = this.#house.refusalOf(this);
-    if (refusal === undefined) this.#greet();
-    else this.fail(refusal.code, refusal.message, refusal.more);
-  }
-
-  #greet(): void {
-    const { board, nowMicros, limits, told, logDown } = this.#house;
+    const { board, nowMicros, limits, logDown } = this.#house;
     const now = nowMicros();
     this.tell(
       welcomeFrame({
@@ -98,7 +92,8 @@ export class Connection {
         epoch: board.epoch,
         now,
         heartbeatMs: limits.heartbeatMs,
-        limits: told,
+        member: this.member,
+        limits: toldLimits(this.member, limits),
       }),
     );
     const down = logDown();
@@ -127,7 +122,7 @@ export class Connection {
     else if (frame.op === 'ping') {
       this.tell(pongFrame(frame.id, frame.t, this.#house.nowMicros()));
     } else {
-      const message = 'No credential is asked for here; subscribe straight away.';
+      const message = 'The connection is authenticated already; go on without.';
       this.tell(errorFrame('auth_not_needed', message, { id: frame.id }));
     }
   }
@@ -276,4 +271,16 @@ export class Connection {
     this.outbox.lower(offsets, queuedIsLost);
     return formatPosition(board.epoch, offsets);
   }
+}
+
+/** What `welcome` tells; it must be what really holds. */
+function toldLimits(member: Member, limits: House['limits']): StreamLimits {
+  return {
+    connections: member.connectionsMax,
+    symbols: Math.min(member.symbolsMax, limits.symbolsPerConnectionMax),
+    frames_in_per_s: limits.framesInPerSecond,
+    frame_in_bytes: limits.frameInBytesMax,
+    queue_bytes: limits.queueBytesMax,
+    resume_max_age_s: 0,
+  };
 }

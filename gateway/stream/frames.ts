@@ -31,22 +31,23 @@ function frame(document: object): Buffer {
 }
 
 /**
- * `welcome`, the first frame: session, epoch of the log, the process's clock, limits. `account` and
- * `tier` are null, since there are no accounts yet.
+ * `welcome`, the first frame: session, account and tier, epoch of the log, the process's clock,
+ * the account's limits.
  */
 export function welcomeFrame(welcome: {
   readonly session: string;
   readonly epoch: string;
   readonly now: Micros;
   readonly heartbeatMs: number;
+  readonly member: { readonly accountId: string; readonly tier: string };
   readonly limits: StreamLimits;
 }): Buffer {
   return frame({
     type: 'welcome',
     version: API_VERSION,
     session: welcome.session,
-    account: null,
-    tier: null,
+    account: welcome.member.accountId,
+    tier: welcome.member.tier,
     epoch: welcome.epoch,
     time: formatTimestamp(welcome.now),
     heartbeat_ms: welcome.heartbeatMs,

@@ -7,6 +7,12 @@ export const LIMITS = {
   opensPerSecondMax: 1_000,
   /** Symbols named by one connection; `*` counts apart. */
   symbolsPerConnectionMax: 1_000,
+  /** From the handshake to the credential. */
+  authTimeoutMs: 5_000,
+  /** Sockets whose credential is waited for or looked up; over it they are told to come back. */
+  unauthenticatedMax: 1_000,
+  /** Frames of one socket that arrive while its credential is looked up. */
+  keptFrameBytesMax: 16_384,
   frameInBytesMax: 4_096,
   framesInPerSecond: 5,
   framesInBurst: 20,

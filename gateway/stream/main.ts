@@ -1,3 +1,4 @@
+import { readPepper } from '../../lib/access/pepper.ts';
 import { nowMicros } from '../../lib/clock.ts';
 import { openContext } from '../../lib/context.ts';
 import { runProcess } from '../../lib/run.ts';
@@ -6,7 +7,10 @@ import { openStream } from './stream.ts';
 
 await runProcess(
   'stream',
-  () => readStreamConfig(process.env),
+  () => {
+    const config = readStreamConfig(process.env);
+    return { ...config, pepper: readPepper(config.pepperPath) };
+  },
   async (config, life) => {
     const context = await openContext('stream', config, life);
     await openStream({ ...context, nowMicros });

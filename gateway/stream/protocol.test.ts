@@ -90,7 +90,8 @@ test.each([
   ['null', false],
   ['garbage', false],
 ])('a page of origin "%s" is let in: %s', (origin, allowed) => {
-  expect(isOriginAllowed(origin)).toBe(allowed);
+  expect(isOriginAllowed(origin, [])).toBe(allowed);
+  expect(isOriginAllowed(origin, [origin])).toBe(true);
 });
 
 test('close codes are distinct; those of 45xx mean "do not come back"', () => {

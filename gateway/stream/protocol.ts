@@ -25,7 +25,7 @@ export interface SubscribeFrame {
 
 export type ClientFrame =
   | SubscribeFrame
-  | { readonly op: 'auth'; readonly id: string | undefined }
+  | { readonly op: 'auth'; readonly id: string | undefined; readonly key: string }
   | { readonly op: 'unsubscribe'; readonly id: string | undefined; readonly symbols: string[] }
   | { readonly op: 'ping'; readonly id: string | undefined; readonly t: number | undefined };
 
@@ -94,7 +94,7 @@ function readFrame(fields: Fields): ClientFrame {
   }
   checkFields(fields, ['op', 'id', ...OPS[op]!], `"${op}"`);
   const id = readId(fields.id);
-  if (op === 'auth') return { op, id };
+  if (op === 'auth') return { op, id, key: readKey(fields.key) };
   if (op === 'ping') return { op, id, t: optional(fields, 't', 'a number', isFinite64) };
   if (op === 'unsubscribe') return { op, id, symbols: readSymbols(fields) };
   return readSubscribe(fields, id);
@@ -115,6 +115,13 @@ function readId(id: unknown): string | undefined {
   if (typeof id !== 'string') throw wrongType('id', 'a string', id);
   if (id.length <= LIMITS.frameIdLengthMax) return id;
   throw outOfRange('id', `${id.length} characters, limit ${LIMITS.frameIdLengthMax}`);
+}
+
+function readKey(key: unknown): string {
+  if (typeof key === 'string') return key;
+  if (key === undefined) throw new FaultError('missing_field', 'No "key": send an API key.');
+  // What came instead is not repeated: it may be half a key.
+  throw new FaultError('wrong_type', '"key" is a string.');
 }
 
 function readSymbols(fields: Fields): string[] {

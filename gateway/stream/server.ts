@@ -6,6 +6,15 @@ import { CLOSE_CODES } from './close-codes.ts';
 import type { Socket } from './connection.ts';
 import { notFound, stateAnswer, tooManyOpens, upgradeRequired } from './http-answers.ts';
 
+/** What a client brought along with its handshake. */
+export interface Handshake {
+  readonly origin: string;
+  /** X-API-Key; several are joined by a comma, which no key has. */
+  readonly key: string;
+  /** The query's `ticket`. */
+  readonly ticket: string | undefined;
+}
+
 /** What the server does with the events of one socket. */
 export interface SocketEvents {
   /** Once, before all others. */
@@ -30,7 +39,7 @@ export interface ServerOptions {
   /** @returns false when the handshake must be answered with 429. */
   mayOpen(): boolean;
   /** A socket is open; what it sends comes after `opened`. */
-  open(socket: Socket, origin: string): SocketEvents;
+  open(socket: Socket, handshake: Handshake): SocketEvents;
   /** Why /ready says no. */
   notReady(): string | undefined;
 }
@@ -47,7 +56,7 @@ export interface StreamServer {
 const JSON_SUBPROTOCOL = 'pills.v1.json';
 
 interface Peer {
-  readonly origin: string;
+  readonly handshake: Handshake;
   socket: UwsSocket | undefined;
   events: SocketEvents | undefined;
 }
@@ -129,7 +138,12 @@ export async function startServer(options: ServerOptions): Promise<StreamServer>
     upgrade: onHttp((res, req: uWS.HttpRequest, context: uWS.us_socket_context_t) => {
       if (!options.mayOpen()) return answer(res, tooManyOpens());
       const offered = req.getHeader('sec-websocket-protocol').split(/\s*,\s*/);
-      const peer: Peer = { origin: req.getHeader('origin'), socket: undefined, events: undefined };
+      const handshake: Handshake = {
+        origin: req.getHeader('origin'),
+        key: keyOf(req),
+        ticket: req.getQuery('ticket'),
+      };
+      const peer: Peer = { handshake, socket: undefined, events: undefined };
       res.upgrade(
         peer,
         req.getHeader('sec-websocket-key'),
@@ -141,7 +155,7 @@ export async function startServer(options: ServerOptions): Promise<StreamServer>
     open: onSocket((ws) => {
       const peer = ws.getUserData();
       peer.socket = new UwsSocket(ws);
-      peer.events = options.open(peer.socket, peer.origin);
+      peer.events = options.open(peer.socket, peer.handshake);
       peer.events.opened();
     }),
     message: onSocket((ws, message: ArrayBuffer, isBinary: boolean) => {
@@ -187,6 +201,15 @@ export async function startServer(options: ServerOptions): Promise<StreamServer>
       app.close();
     },
   };
+}
+
+/** All headers of the name: uWS's getter takes the first, and a proxy may have meant another. */
+function keyOf(req: uWS.HttpRequest): string {
+  const keys: string[] = [];
+  req.forEach((name, value) => {
+    if (name === 'x-api-key') keys.push(value);
+  });
+  return keys.join(', ');
 }
 
 const HEALTHY = '{"status":"ok"}';

@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { openProducer } from '../../lib/kafka/producer.ts';
+import type { Database } from '../../lib/postgres/database.ts';
+import { createTestAccount, openTestDatabase } from '../../lib/testing/accounts.ts';
 import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
 import { makePill, openPillWriter, type PillWriter } from '../../lib/testing/pills.ts';
 import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
@@ -8,7 +10,14 @@ import { createEncoder, type LatestPill } from '../../schemas/avro.ts';
 import { partitionOf } from '../../schemas/partition.ts';
 import type { PillRecord } from '../../schemas/pill.ts';
 import { topicName } from '../../schemas/topics.ts';
-import { type Client, closeClients, connect, framesOf, pillsOf } from './testing/client.ts';
+import {
+  type Client,
+  type ConnectOptions,
+  closeClients,
+  connect as connectWith,
+  framesOf,
+  pillsOf,
+} from './testing/client.ts';
 
 /** One symbol in each of three partitions: murmur2 mod 3 is 0, 1 and 2. */
 const SYMBOLS = pickSymbols(3);
@@ -18,10 +27,14 @@ let namespace: Namespace;
 let writer: PillWriter;
 let stream: TestProcess;
 let url: string;
+let db: Database;
+let key: string;
 
 beforeAll(async () => {
   namespace = await createNamespace();
   writer = await openPillWriter(namespace);
+  db = openTestDatabase(namespace);
+  ({ key } = await createTestAccount(db, namespace, { tier: 'institutional' }));
   ({ stream, url } = await start());
 });
 
@@ -30,7 +43,10 @@ afterEach(closeClients);
 afterAll(async () => {
   await stream?.stop();
   await writer?.close();
+  await db?.destroy();
 });
+
+const connect = (to: string, options: ConnectOptions = {}) => connectWith(to, { key, ...options });
 
 async function start(env: Readonly<Record<string, string>> = namespace.env) {
   const started = await startProcess('gateway/stream/main.js', [], { ...env, STREAM_PORT: '0' });
@@ -328,6 +344,9 @@ describe('the process', () => {
   test('goes on with prev after a restart, from what the latest topic says', async () => {
     const mine = await createNamespace();
     const own = await openPillWriter(mine);
+    const ownDb = openTestDatabase(mine);
+    const account = await createTestAccount(ownDb, mine, { tier: 'institutional' });
+    await ownDb.destroy();
     const before = [live('RESTART.T'), live('RESTART.T')];
     const first = await own.write(before);
     const row: LatestPill = {
@@ -355,7 +374,7 @@ describe('the process', () => {
     await producer.close();
     const started = await start(mine.env);
     try {
-      const client = await connect(started.url);
+      const client = await connect(started.url, { key: account.key });
       await subscribe(client, { symbols: ['RESTART.T'] });
       // The row stands for what was read before: the log is not judged again.
       const [snapshot] = framesOf(client.frames, 'snapshot');
@@ -389,12 +408,14 @@ describe('the process', () => {
     expect(await stopped).toBe(0);
   });
 
-  test('refuses an address that others can reach, in one sentence', async () => {
+  test('does not start without the pepper of the keys, and says so in one sentence', async () => {
     const refused = await startProcess('gateway/stream/main.js', [], {
       ...namespace.env,
-      STREAM_HOST: '0.0.0.0',
+      KEY_PEPPER_FILE: '/nowhere/pepper',
     });
     expect(await refused.exited).toBe(2);
-    expect(refused.output()).toMatch(/^stream cannot start: STREAM_HOST is 0\.0\.0\.0, but .*\n$/);
+    expect(refused.output()).toMatch(
+      /^stream cannot start: KEY_PEPPER_FILE .* cannot be read.*\n$/,
+    );
   });
 });

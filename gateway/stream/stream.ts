@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openKeyring } from '../../lib/access/keyring.ts';
 import type { KafkaClient } from '../../lib/kafka/client.ts';
 import type { Life } from '../../lib/run.ts';
 import type { TopicSettings } from '../../schemas/avro.ts';
@@ -6,7 +7,8 @@ import type { SchemaClient } from '../../schemas/registry.ts';
 import type { Micros } from '../../schemas/timestamp.ts';
 import { createAdmission } from './admission.ts';
 import type { StreamConfig } from './config.ts';
-import { Connection } from './connection.ts';
+import { createDoor } from './door.ts';
+import { Doorway } from './doorway.ts';
 import { drainConnections } from './drain.ts';
 import { type Feed, openFeed } from './feed.ts';
 import { statusFrame } from './frames.ts';
@@ -14,15 +16,18 @@ import { createHouse } from './house.ts';
 import { createHub } from './hub.ts';
 import { LIMITS } from './limits.ts';
 import { createLogWatch } from './log-watch.ts';
+import { createMembers } from './members.ts';
 import { createStreamMetrics } from './metrics.ts';
 import { startServer } from './server.ts';
 import { createSessions, HEARTBEAT_SLOT_MS } from './sessions.ts';
 
 const STREAM_PATH = '/api/stream';
 const LOG_WATCH_MS = 500;
+/** Rights that end by the clock end this late at the most. */
+const SWEEP_MS = 500;
 
 export interface StreamOptions {
-  readonly config: StreamConfig;
+  readonly config: StreamConfig & { readonly pepper: Buffer };
   readonly life: Life;
   readonly client: KafkaClient;
   readonly schemas: SchemaClient;
@@ -70,16 +75,18 @@ export async function openStream(options: StreamOptions): Promise<void> {
 
   const watch = createLogWatch(LIMITS.logDownAfterMs);
   const admission = createAdmission(LIMITS, nowMs);
+  const { namespace, databaseUrl, pepper } = config;
+  const keyring = openKeyring({ databaseUrl, namespace, pepper, log: life.log, name: 'stream' });
+  life.onStop('keyring', keyring.close);
+  const members = createMembers(keyring, Date.now);
+  life.onStop('members', members.close);
   const house = createHouse({
-    hub,
-    board: feed.board,
-    nowMicros,
-    nowMs,
+    ...{ hub, board: feed.board, nowMicros, nowMs, members, sessions, metrics },
     logDown: watch.down,
-    admission,
-    sessions,
-    metrics,
-    notReady,
+  });
+  const { origins } = config;
+  const door = createDoor({
+    ...{ keyring, house, admission, members, sessions, metrics, origins, notReady },
   });
   const server = await startServer({
     host: config.host,
@@ -88,17 +95,13 @@ export async function openStream(options: StreamOptions): Promise<void> {
     limits: LIMITS,
     log: life.log,
     mayOpen: admission.mayOpen,
-    open(socket, origin) {
-      const connection = new Connection(socket, origin, house);
-      sessions.add(connection);
-      metrics.onOpened();
-      return connection;
-    },
+    open: (socket, handshake) => new Doorway(socket, handshake, door),
     notReady,
   });
   life.onStop('server', server.close);
   life.log.info({ url: `ws://${config.host}:${server.port}${STREAM_PATH}` }, 'listening');
 
+  const sweep = setInterval(members.sweep, SWEEP_MS);
   const wheel = setInterval(() => sessions.tick(nowMs()), HEARTBEAT_SLOT_MS);
   const watcher = setInterval(() => {
     const now = nowMicros();
@@ -109,6 +112,7 @@ export async function openStream(options: StreamOptions): Promise<void> {
     for (const connection of [...sessions.all()]) connection.tell(statusFrame(now, change));
   }, LOG_WATCH_MS);
   life.onStop('timers', () => {
+    clearInterval(sweep);
     clearInterval(wheel);
     clearInterval(watcher);
   });

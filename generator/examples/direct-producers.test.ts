@@ -1,6 +1,4 @@
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -8,6 +6,7 @@ import { readAll } from '../../lib/kafka/read-all.ts';
 import { packageRoot } from '../../lib/root.ts';
 import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
 import { startProcess } from '../../lib/testing/process.ts';
+import { makePython } from '../../lib/testing/python.ts';
 import { waitFor } from '../../lib/testing/wait.ts';
 import { createDecoder, type RejectedRecord } from '../../schemas/avro.ts';
 import { partitionOf } from '../../schemas/partition.ts';
@@ -75,35 +74,7 @@ it('the TypeScript example writes a pill that our consumers read', async () => {
   expect(record).toMatchObject(expected('USD/JPY', 'from-ts', 'direct-producer.ts'));
 });
 
-/**
- * A Python with the example's requirements, or why there is none. Kept for later runs, by the text
- * of the requirements: the installation takes some 15 s.
- */
-async function makePython(): Promise<{ python: string } | { reason: string }> {
-  const requirements = path.join(examples, 'requirements.txt');
-  const hash = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 12);
-  const kept = path.join(packageRoot, 'node_modules', '.cache', 'pillole', `python-${hash}`);
-  const python = path.join(kept, 'bin', 'python');
-  if (existsSync(python)) return { python };
-  mkdirSync(path.dirname(kept), { recursive: true });
-  const folder = mkdtempSync(`${kept}-`);
-  const options = ['--quiet', '--disable-pip-version-check', '--retries', '1', '--timeout', '10'];
-  const pip = ['-m', 'pip', 'install', ...options, '-r', requirements];
-  try {
-    await run('python3', ['-m', 'venv', folder]);
-    await run(path.join(folder, 'bin', 'python'), pip, { timeout: 150_000 });
-    // Whole or not at all; a run beside this one may have been first.
-    if (!existsSync(kept)) renameSync(folder, kept);
-    return { python };
-  } catch (error) {
-    const { stderr, message } = error as { stderr?: string; message: string };
-    return { reason: (stderr || message).trim().split('\n').at(-1)!.slice(0, 200) };
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-const made = await makePython();
+const made = await makePython(path.join(examples, 'requirements.txt'));
 const reason = 'reason' in made ? ` (skipped, python3 -m venv or pip failed: ${made.reason})` : '';
 
 describe.skipIf('reason' in made)(`the Python example${reason}`, () => {

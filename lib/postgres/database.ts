@@ -56,10 +56,22 @@ export function openDatabase(options: DatabaseOptions): Database {
   });
   // An idle connection that breaks is replaced; the next query tells whether the server is away.
   pool.on('error', (error) => options.log.warn({ err: error }, 'a database connection broke'));
+  // One that breaks in use fails its query; without a listener it would end the process as well.
+  pool.on('connect', (client) => client.on('error', () => {}));
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
 }
 
 /** Whether an error says that a row with this key exists (SQLSTATE 23505). */
 export function isDuplicate(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === '23505';
+}
+
+/**
+ * Whether an error says that PostgreSQL cannot be asked now: no connection, a lost one, a
+ * time-out, shutting down, out of something (SQLSTATE classes 08, 53, 57).
+ */
+export function isDatabaseAway(error: unknown): boolean {
+  const { code, message = '' } = error as { code?: unknown; message?: string };
+  if (typeof code === 'string') return /^(?:08|53|57|E[A-Z]+$)/.test(code);
+  return /timeout|terminated|not queryable|Connection/i.test(message);
 }

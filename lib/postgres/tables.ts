@@ -136,7 +136,11 @@ export interface Tables {
     account_id: string;
     at: Defaulted<Date>;
   };
-  usage_days: { account_id: string; day: Day; used: Defaulted<Big> };
+  usage_days: {
+    account_id: string;
+    day: Day;
+    used: ColumnType<string, number | string | undefined, number | string>;
+  };
   usage_calls: {
     account_id: string;
     day: Day;

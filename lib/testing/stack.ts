@@ -3,8 +3,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import type { Tier } from '../access/tiers.ts';
 import { packageRoot } from '../root.ts';
-import { readStackFile, type StackFile } from '../stack-file.ts';
+import { readDemoKeys, readStackFile, type StackFile } from '../stack-file.ts';
 import { GiveUp, waitFor } from './wait.ts';
 
 export { isAlive } from '../../deploy/local/process-identity.ts';
@@ -15,6 +16,8 @@ export interface Stack {
   readonly launcher: ChildProcess;
   readonly exited: Promise<number | string>;
   addresses(): StackFile;
+  /** Keys of the demo accounts. */
+  demoKeys(): Readonly<Record<Tier, string>>;
   /** Pid of a process or an engine (kafka, registry, clickhouse, postgres) that lives now. */
   pidOf(name: string): number;
   /** Pids of everything that the launcher has started. */
@@ -88,6 +91,7 @@ export async function launchStack(folder: string, args: readonly string[] = []):
     launcher,
     exited,
     addresses,
+    demoKeys: () => readDemoKeys(file),
     pids,
     pidOf(name) {
       const pid = pids()[name];

@@ -22,7 +22,7 @@ COMMENT ON COLUMN subscriptions.period_end IS 'Paid until then';
 COMMENT ON COLUMN subscriptions.cancel_at_period_end IS 'It ends at period_end instead of being renewed';
 COMMENT ON COLUMN subscriptions.provider IS 'Billing provider: test or stripe';
 COMMENT ON COLUMN subscriptions.provider_reference IS 'The provider''s id of it';
-COMMENT ON COLUMN subscriptions.updated_at IS 'Last change';
+COMMENT ON COLUMN subscriptions.updated_at IS 'When the newest billing event that had effect happened: older ones have none';
 
 CREATE TABLE checkouts (
   id text PRIMARY KEY,

@@ -39,6 +39,7 @@ CREATE TABLE stream_tickets (
   key_id text REFERENCES api_keys ON DELETE CASCADE,
   expires_at timestamptz NOT NULL
 );
+CREATE INDEX stream_tickets_account ON stream_tickets (account_id, expires_at);
 COMMENT ON TABLE stream_tickets IS 'Single-use tickets to open a socket; used ones are deleted';
 COMMENT ON COLUMN stream_tickets.hash IS 'SHA-256 of the ticket';
 COMMENT ON COLUMN stream_tickets.account_id IS 'Whose socket it opens';

@@ -29,11 +29,13 @@ COMMENT ON COLUMN usage_calls.calls IS 'How many';
 -- The clock of all quotas. A function of its own, so that a test can make midnight come.
 CREATE FUNCTION quota_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT clock_timestamp()';
 
--- Takes calls for several accounts at once. Rows are locked in account order: two statements never
--- wait for each other in a circle. limits[i] null = count without a limit; calls[i] < 0 gives back.
--- When 80, 95 or 100 % of a limit are reached an event is raised, once a day each.
+-- Takes calls for several accounts at once and says for each item what became of it, by its place
+-- in the arrays. Rows are locked in account order: two statements never wait for each other in a
+-- circle; of one account what is given back comes first. limits[i] null = count without a limit;
+-- calls[i] < 0 gives back, 0 only tells. An account that is gone has no answer. When 80, 95 or
+-- 100 % of a limit are reached an event is raised, once a day each.
 CREATE FUNCTION take_calls(account_ids text[], calls integer[], limits integer[])
-RETURNS TABLE (account_id text, granted integer, used bigint, day date, reset_s integer)
+RETURNS TABLE (item integer, granted integer, used bigint, day text, reset_s integer)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -45,10 +47,12 @@ DECLARE
   given integer;
   percent integer;
 BEGIN
+  day := to_char(today, 'YYYY-MM-DD');
+  reset_s := greatest(1, ceil(extract(epoch FROM midnight - moment)))::integer;
   FOR asked IN
-    SELECT a.account, a.wanted, a.lim
-    FROM unnest(account_ids, calls, limits) AS a(account, wanted, lim)
-    ORDER BY a.account
+    SELECT a.account, a.wanted, a.lim, a.place
+    FROM unnest(account_ids, calls, limits) WITH ORDINALITY AS a(account, wanted, lim, place)
+    ORDER BY a.account, a.wanted
   LOOP
     SELECT u.used INTO before FROM usage_days u
       WHERE u.account_id = asked.account AND u.day = today FOR UPDATE;
@@ -58,7 +62,7 @@ BEGIN
         ON CONFLICT DO NOTHING;
       SELECT u.used INTO before FROM usage_days u
         WHERE u.account_id = asked.account AND u.day = today FOR UPDATE;
-      CONTINUE WHEN NOT FOUND; -- the account is gone
+      CONTINUE WHEN NOT FOUND;
     END IF;
     given := CASE
       WHEN asked.lim IS NULL THEN asked.wanted
@@ -76,15 +80,14 @@ BEGIN
         INSERT INTO account_events (account_id, type, dedupe, data) VALUES (
           asked.account, 'quota.warning', format('quota.warning/%s/%s', today, percent),
           jsonb_build_object('policy', 'daily', 'percent', percent, 'used', before + given,
-            'limit', asked.lim, 'resets_at', to_char(midnight AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
+            'limit', asked.lim,
+            'resets_at', to_char(midnight AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
         ) ON CONFLICT DO NOTHING;
       END LOOP;
     END IF;
-    account_id := asked.account;
+    item := asked.place;
     granted := given;
     used := before + given;
-    day := today;
-    reset_s := greatest(1, ceil(extract(epoch FROM midnight - moment)))::integer;
     RETURN NEXT;
   END LOOP;
 END $$;

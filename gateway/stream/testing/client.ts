@@ -38,7 +38,12 @@ interface FrameFields {
     readonly grace_ms: number;
     readonly reconnect_after_ms: number;
   };
-  readonly error: { readonly position?: string | null };
+  readonly error: {
+    readonly code: string;
+    readonly close?: number;
+    readonly position?: string | null;
+    readonly sessions?: readonly object[];
+  };
   readonly status: { readonly state: string };
   readonly pong: { readonly t?: number };
 }
@@ -82,8 +87,19 @@ export function closeClients(): void {
   open.clear();
 }
 
-export async function connect(url: string, options: { origin?: string } = {}): Promise<Client> {
-  const socket = new WebSocket(url, { ...options, perMessageDeflate: false });
+export interface ConnectOptions {
+  readonly origin?: string;
+  /** For X-API-Key; none when it is left away. */
+  readonly key?: string;
+}
+
+export async function connect(url: string, options: ConnectOptions = {}): Promise<Client> {
+  const { origin, key } = options;
+  const socket = new WebSocket(url, {
+    ...(origin === undefined ? {} : { origin }),
+    headers: key === undefined ? {} : { 'x-api-key': key },
+    perMessageDeflate: false,
+  });
   open.add(socket);
   const frames: Frame[] = [];
   const pills: GotPill[] = [];

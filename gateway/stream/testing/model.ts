@@ -4,7 +4,18 @@ import { createBoard } from '../board.ts';
 import { Connection, type House, type Socket } from '../connection.ts';
 import { createHub } from '../hub.ts';
 import { LIMITS } from '../limits.ts';
+import type { Member } from '../member.ts';
 import type { Frame } from './client.ts';
+
+const MEMBER: Member = {
+  accountId: 'acc_test',
+  tier: 'institutional',
+  keyId: 'key_test',
+  hint: 'pil_live_…test',
+  endsAtMs: Number.POSITIVE_INFINITY,
+  connectionsMax: 1,
+  symbolsMax: 1,
+};
 
 /** A socket with as much room as the test gives it. What is buffered arrives later, in order. */
 export interface FakeSocket extends Socket {
@@ -63,19 +74,10 @@ export function createModel(limits: Partial<Record<keyof typeof LIMITS, number>>
     hub,
     board,
     limits: { ...LIMITS, ...limits },
-    told: {
-      connections: 1,
-      symbols: 1,
-      frames_in_per_s: 1,
-      frame_in_bytes: 1,
-      queue_bytes: 1,
-      resume_max_age_s: 0,
-    },
     nowMicros: () => nowMs * 1000,
     nowMs: () => nowMs,
     later: (action) => queue.push({ at: nowMs, action }),
     logDown: () => undefined,
-    refusalOf: () => undefined,
     onClosed: () => undefined,
   };
   const log: EffectivePill[] = [];
@@ -91,7 +93,7 @@ export function createModel(limits: Partial<Record<keyof typeof LIMITS, number>>
     },
     connect(windowBytes: number): FakeSocket {
       const socket = createFakeSocket(windowBytes);
-      socket.connection = new Connection(socket, '', house);
+      socket.connection = new Connection(socket, '', MEMBER, house);
       socket.connection.opened();
       return socket;
     },

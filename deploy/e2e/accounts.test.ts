@@ -1,0 +1,110 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { sql } from 'kysely';
+import { request } from 'undici';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { silentLog } from '../../lib/log.ts';
+import { openDatabase } from '../../lib/postgres/database.ts';
+import { makePill } from '../../lib/testing/pills.ts';
+import { createPoster } from '../../lib/testing/poster.ts';
+import {
+  launchStack,
+  makeStackFolder,
+  removeStackFolder,
+  type Stack,
+} from '../../lib/testing/stack.ts';
+import { waitFor } from '../../lib/testing/wait.ts';
+
+let folder: string;
+let stack: Stack | undefined;
+
+beforeAll(async () => {
+  folder = await makeStackFolder();
+});
+
+afterAll(async () => {
+  await stack?.stop();
+  await removeStackFolder(folder);
+});
+
+async function latest(key: string): Promise<number> {
+  const { statusCode, body } = await request(
+    `${stack!.addresses().api}/api/pills/latest?symbol=DEMO.T`,
+    { headers: { 'x-api-key': key } },
+  );
+  await body.dump();
+  return statusCode;
+}
+
+/** @returns the first frame's type, and the close code if one came */
+async function openSocket(key: string): Promise<{ type: string; close: number | undefined }> {
+  const socket = new WebSocket(`${stack!.addresses().stream}/api/stream`, {
+    headers: { 'x-api-key': key },
+  });
+  const frames: { type: string }[] = [];
+  let close: number | undefined;
+  socket.on('message', (bytes) => frames.push(JSON.parse(String(bytes))));
+  socket.on('close', (code) => {
+    close = code;
+  });
+  try {
+    return await waitFor('a frame', () => {
+      const type = frames[0]?.type;
+      if (type === undefined || (type === 'error' && close === undefined)) return false;
+      return { type, close };
+    });
+  } finally {
+    socket.close();
+  }
+}
+
+/** Every row of every table, as text. */
+async function dumpDatabase(): Promise<string> {
+  const url = stack!.addresses().postgres;
+  const db = openDatabase({ url, namespace: '', name: 'dump', log: silentLog });
+  try {
+    const { rows: tables } = await sql<{ tablename: string }>`
+      SELECT tablename FROM pg_tables WHERE schemaname = 'pillole'`.execute(db);
+    expect(tables.length).toBeGreaterThan(15);
+    const dumps = tables.map(async ({ tablename }) => {
+      const { rows } = await sql`SELECT t::text FROM ${sql.table(tablename)} t`.execute(db);
+      return JSON.stringify(rows);
+    });
+    return (await Promise.all(dumps)).join('\n');
+  } finally {
+    await db.destroy();
+  }
+}
+
+test('demo keys work by their tier, survive a restart, and are stored nowhere', async () => {
+  stack = await launchStack(folder);
+  const keys = stack.demoKeys();
+  const file = path.join(folder, 'demo-keys.json');
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const poster = createPoster(stack.addresses().ingest);
+  await poster.post(makePill({ symbol: 'DEMO.T' }));
+  await poster.close();
+  for (const key of Object.values(keys)) {
+    expect(stack.output().split(key)).toHaveLength(2); // shown once
+    await waitFor('the pill', async () => (await latest(key)) === 200);
+  }
+  expect(await openSocket(keys.basic)).toEqual({ type: 'error', close: 4503 });
+  expect((await openSocket(keys.pro)).type).toBe('welcome');
+
+  const pepper = readFileSync(path.join(folder, 'pepper'), 'utf8').trim();
+  const database = await dumpDatabase();
+  expect(await stack.stop()).toBe(0);
+  const logs = readdirSync(path.join(folder, 'logs')).map((name) =>
+    readFileSync(path.join(folder, 'logs', name), 'utf8'),
+  );
+  expect(logs.join('').length).toBeGreaterThan(1_000);
+  for (const text of [database, ...logs]) {
+    for (const secret of [...Object.values(keys), pepper]) expect(text).not.toContain(secret);
+  }
+
+  stack = await launchStack(folder);
+  expect(stack.demoKeys()).toEqual(keys);
+  for (const key of Object.values(keys)) expect(stack.output()).not.toContain(key);
+  expect(await latest(keys.basic)).toBe(200);
+}, 240_000);

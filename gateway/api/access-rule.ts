@@ -1,0 +1,39 @@
+import type { Scope } from '../../lib/access/access.ts';
+import type { Capability } from '../../lib/access/tiers.ts';
+
+/** Who may call a route. Every route names its rule: one that does not cannot be added. */
+export type AccessRule = OpenRule | AccountRule;
+
+export interface OpenRule {
+  readonly by: 'nobody';
+}
+
+export interface AccountRule {
+  readonly by: 'account';
+  /** What proves the account; a key goes before a session. */
+  readonly accepts: readonly ('key' | 'session')[];
+  /** What the tier must have; undefined = any account, with or without a subscription. */
+  readonly capability?: Capability;
+  /** What the key must be made for. */
+  readonly scope?: Scope;
+  /** Whether it counts as a call, and passes the limits. */
+  readonly isMetered: boolean;
+}
+
+/** Needs no credential. */
+export const OPEN: OpenRule = { by: 'nobody' };
+
+/** A read that the tier must have; one call of the quota. */
+export function metered(capability: Capability): AccountRule {
+  return { by: 'account', accepts: ['key'], capability, scope: 'read', isMetered: true };
+}
+
+/** Of the account itself, free: by key or session. */
+export const OWN_ACCOUNT: AccountRule = {
+  by: 'account',
+  accepts: ['key', 'session'],
+  isMetered: false,
+};
+
+/** Changes who may read: a leaked key must not do that. Unsafe methods need the CSRF token. */
+export const SIGNED_IN: AccountRule = { by: 'account', accepts: ['session'], isMetered: false };

@@ -1,0 +1,25 @@
+import { Type } from 'typebox';
+import { SCOPES } from '../../../lib/access/access.ts';
+import { TIER_NAMES } from '../../../lib/access/tiers.ts';
+import { PASSWORD_CHARS_MAX } from '../../../lib/accounts/passwords.ts';
+
+/** Members that several bodies share. */
+export const STRICT = { additionalProperties: false } as const;
+
+export const Email = Type.String({
+  minLength: 3,
+  maxLength: 254,
+  pattern: '^[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(\\.[A-Za-z0-9-]{1,63})+$',
+});
+/** The rules of passwords are told by their faults; here only what bounds the work. */
+export const Password = Type.String({ minLength: 1, maxLength: 4 * PASSWORD_CHARS_MAX });
+export const MailToken = Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' });
+export const TierName = Type.Enum([...TIER_NAMES]);
+export const ScopeName = Type.Enum([...SCOPES]);
+export const Time = Type.String({ description: 'RFC 3339' });
+export const MaybeTime = Type.Union([Time, Type.Null()]);
+/** An id of ours; one of another form can never exist, and is refused as a parameter. */
+export const idOf = (prefix: string) => Type.String({ pattern: `^${prefix}_[a-z0-9]{12}$` });
+
+export const Accepted = Type.Object({ status: Type.Literal('accepted') });
+export const ACCEPTED = { status: 'accepted' } as const;

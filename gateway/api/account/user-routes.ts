@@ -1,0 +1,151 @@
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { Type } from 'typebox';
+import { passwordFault } from '../../../lib/accounts/passwords.ts';
+import { emailOfResetToken, type Limited } from '../../../lib/accounts/users.ts';
+import { refuse } from '../../http/refuse.ts';
+import { OPEN, SIGNED_IN } from '../access-rule.ts';
+import { callerOf } from '../caller.ts';
+import { accountEndpoint } from './account-endpoint.ts';
+import { ACCEPTED, Accepted, Email, MailToken, Password, STRICT } from './schemas.ts';
+import type { AccountServices } from './services.ts';
+
+const accepted = {
+  202: {
+    description: 'Taken. The same for every address: what follows is told by mail.',
+    schema: Accepted,
+    example: ACCEPTED,
+  },
+};
+const Done = Type.Object({ status: Type.Literal('ok') });
+const done = { 200: { description: 'Done.', schema: Done, example: { status: 'ok' } } };
+const EMAIL = 'trader@example.com';
+const TOKEN = 'k3Yq0v1bQm9cX2nT7sWd5eRzP4uLhJ8gFaKoCiVbNmE';
+
+/** Sign-up, verification and passwords. */
+export function addUserRoutes(app: FastifyInstance, { users, db }: AccountServices): void {
+  app.route(
+    accountEndpoint({
+      method: 'POST',
+      url: '/api/users',
+      tag: 'session',
+      summary: 'Sign up: an account with its first user',
+      access: OPEN,
+      body: Type.Object(
+        {
+          email: Email,
+          password: Password,
+          account_name: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
+        },
+        STRICT,
+      ),
+      bodyExample: { email: EMAIL, password: 'correct horse battery', account_name: 'Desk 4' },
+      answers: accepted,
+      problems: ['too_many_attempts'],
+      async handle({ body, ip }, reply) {
+        const fault = passwordFault(body.password, body.email.toLowerCase());
+        if (fault !== undefined) return refusePassword(reply, fault);
+        const { email, password, account_name: accountName } = body;
+        const result = await users.signUp({ email, password, accountName, address: ip });
+        return answerAccepted(reply, result);
+      },
+    }),
+  );
+  app.route(
+    accountEndpoint({
+      method: 'POST',
+      url: '/api/users/verify',
+      tag: 'session',
+      summary: 'Verify the address by the token of the mail',
+      access: OPEN,
+      body: Type.Object({ token: MailToken }, STRICT),
+      bodyExample: { token: TOKEN },
+      answers: done,
+      problems: ['token_invalid'],
+      handle: async ({ body }, reply) =>
+        (await users.verifyEmail(body.token)) ? { status: 'ok' } : refuse(reply, 'token_invalid'),
+    }),
+  );
+  app.route(
+    accountEndpoint({
+      method: 'POST',
+      url: '/api/users/verify/resend',
+      tag: 'session',
+      summary: 'Send the verification mail again',
+      access: OPEN,
+      body: Type.Object({ email: Email }, STRICT),
+      bodyExample: { email: EMAIL },
+      answers: accepted,
+      problems: ['too_many_attempts'],
+      handle: async ({ body, ip }, reply) =>
+        answerAccepted(reply, await users.resendVerification(body.email, ip)),
+    }),
+  );
+  app.route(
+    accountEndpoint({
+      method: 'POST',
+      url: '/api/password/reset',
+      tag: 'session',
+      summary: 'Ask for a new password',
+      access: OPEN,
+      body: Type.Object({ email: Email }, STRICT),
+      bodyExample: { email: EMAIL },
+      answers: accepted,
+      problems: ['too_many_attempts'],
+      handle: async ({ body, ip }, reply) =>
+        answerAccepted(reply, await users.requestReset(body.email, ip)),
+    }),
+  );
+  app.route(
+    accountEndpoint({
+      method: 'POST',
+      url: '/api/password/reset/confirm',
+      tag: 'session',
+      summary: 'Set a new password by the token of the mail; all sessions end',
+      access: OPEN,
+      body: Type.Object({ token: MailToken, password: Password }, STRICT),
+      bodyExample: { token: TOKEN, password: 'another horse battery' },
+      answers: done,
+      problems: ['token_invalid'],
+      async handle({ body, ip }, reply) {
+        const email = await emailOfResetToken(db, body.token);
+        // Before the hash: a token that is no good costs no work.
+        if (email === undefined) return refuse(reply, 'token_invalid');
+        const fault = passwordFault(body.password, email);
+        if (fault !== undefined) return refusePassword(reply, fault);
+        const isDone = await users.resetPassword(body.token, body.password, ip);
+        return isDone ? { status: 'ok' } : refuse(reply, 'token_invalid');
+      },
+    }),
+  );
+  app.route(
+    accountEndpoint({
+      method: 'POST',
+      url: '/api/password',
+      tag: 'session',
+      summary: 'Change the password; all sessions end',
+      access: SIGNED_IN,
+      body: Type.Object({ current: Password, password: Password }, STRICT),
+      bodyExample: { current: 'correct horse battery', password: 'another horse battery' },
+      answers: done,
+      problems: ['sign_in_refused'],
+      async handle(request, reply) {
+        const { userId, email } = callerOf(request).session!;
+        const { current, password } = request.body;
+        const fault = passwordFault(password, email);
+        if (fault !== undefined) return refusePassword(reply, fault);
+        const isDone = await users.changePassword(userId, current, password, request.ip);
+        return isDone ? { status: 'ok' } : refuse(reply, 'sign_in_refused');
+      },
+    }),
+  );
+}
+
+function answerAccepted(reply: FastifyReply, result: { readonly kind: 'ok' } | Limited) {
+  if (result.kind === 'ok') return reply.code(202).send(ACCEPTED);
+  return refuse(reply, 'too_many_attempts', { retry_after_s: result.retryAfterS });
+}
+
+function refusePassword(reply: FastifyReply, detail: string) {
+  const errors = [{ pointer: '#/password', code: 'password_weak', detail }];
+  return refuse(reply, 'body_invalid', { errors });
+}

@@ -1,0 +1,54 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { parseStrictJson } from '../../lib/strict-json.ts';
+import { isIdentityEncoding, isJsonType } from '../http/media-type.ts';
+import { problemAnswer } from '../http/problems.ts';
+import { sendProblem } from '../http/raw-answers.ts';
+import { refuse } from '../http/refuse.ts';
+import { BODY_BYTES_MAX } from './limits.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The body as it came: what signatures are over. */
+    rawBody: Buffer | undefined;
+  }
+}
+
+/** Reads a JSON body within its bound, strictly. Answers itself where there is none to go on with. */
+export async function readBody(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const { headers } = request;
+  if (!isJsonType(headers['content-type']) || !isIdentityEncoding(headers['content-encoding'])) {
+    return refuse(reply, 'media_type_unsupported', {
+      detail: 'Send application/json, uncompressed.',
+    });
+  }
+  const bytes = await collect(request);
+  if (bytes === undefined) {
+    reply.hijack();
+    const detail = `Limit ${BODY_BYTES_MAX} bytes.`;
+    sendProblem(reply.raw, problemAnswer('body_too_large', { detail }), { close: true });
+    return reply;
+  }
+  const parsed = parseStrictJson(bytes);
+  if (!parsed.ok) return refuse(reply, 'body_invalid', { errors: parsed.faults });
+  request.rawBody = bytes;
+  request.body = parsed.value;
+  return undefined;
+}
+
+/** @returns undefined when it is over the bound. */
+async function collect(request: FastifyRequest): Promise<Buffer | undefined> {
+  if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES_MAX) return undefined;
+  const chunks: Buffer[] = [];
+  let size = 0;
+  return new Promise((resolve, reject) => {
+    const { raw } = request;
+    raw.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= BODY_BYTES_MAX) chunks.push(chunk);
+      else resolve(undefined);
+    });
+    raw.once('end', () => resolve(Buffer.concat(chunks)));
+    raw.once('error', reject);
+    raw.once('close', () => reject(new Error('the request was aborted')));
+  });
+}

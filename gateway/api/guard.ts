@@ -1,0 +1,239 @@
+import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type {
+  AccountAccess,
+  Identified,
+  KeyAccess,
+  Keyring,
+  Meter,
+  MeteredCall,
+  Taken,
+} from '../../lib/access/access.ts';
+import { entitlementOf, tierOf } from '../../lib/access/entitlement.ts';
+import type { KeyUse } from '../../lib/access/key-use.ts';
+import { rateHeaders } from '../../lib/access/rate-headers.ts';
+import { TIERS } from '../../lib/access/tiers.ts';
+import type { Session } from '../../lib/accounts/sessions.ts';
+import type { ProblemCode } from '../http/problem-catalogue.ts';
+import type { ProblemMembers } from '../http/problems.ts';
+import { refuse } from '../http/refuse.ts';
+import type { AccountRule } from './access-rule.ts';
+import { REFUSAL_AFTER_MS, REFUSALS_HELD_MAX } from './limits.ts';
+import { hasCsrfToken, type SessionFinder } from './session-cookie.ts';
+
+export interface GuardOptions {
+  readonly keyring: Keyring;
+  readonly meter: Meter;
+  readonly keyUse: KeyUse;
+  readonly findSession: SessionFinder;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The call that was taken, to be given back after a 5xx. */
+    meteredCall: MeteredCall | undefined;
+    /** When a refusal of the credential may leave, `performance.now()`. */
+    refusableAtMs: number;
+  }
+}
+
+/**
+ * Creates the hook that stands before every route with an account rule: who is it, may it, has it
+ * calls left; in this order. A key that was seen before, on a tier without a daily limit, costs no
+ * turn of the event loop.
+ */
+export function createGuard(options: GuardOptions): onRequestHookHandler {
+  const { keyring, findSession } = options;
+  const refusals = createRefusals();
+
+  const onKey = (rule: AccountRule, request: FastifyRequest, reply: FastifyReply, done: Done) => {
+    const identified = keyring.identify(headerOf(request), request.ip);
+    if (!(identified instanceof Promise)) return decide(identified);
+    identified.then(decide, done);
+    return undefined;
+
+    function decide(who: Identified): void {
+      if (who.kind === 'refused') refusals.send(request, reply, 'key_invalid');
+      else if (who.kind === 'address_refused') refuse(reply, 'address_refused');
+      else if (who.kind === 'unavailable') {
+        refuse(reply, 'accounts_unavailable', { retry_after_s: 1 });
+      } else {
+        const { key } = who;
+        options.keyUse.note(key.id, request.ip);
+        request.caller = { account: key.account, key, session: undefined };
+        admit(options, rule, key.account, key, request, reply, done);
+      }
+    }
+  };
+
+  const onSession = async (rule: AccountRule, request: FastifyRequest, reply: FastifyReply) => {
+    const found = await findSession(request);
+    if (found === 'unavailable') {
+      return refuse(reply, 'accounts_unavailable', { retry_after_s: 1 });
+    }
+    if (found === undefined) {
+      const code = rule.accepts.includes('key') ? 'key_invalid' : 'session_required';
+      return refusals.send(request, reply, code);
+    }
+    if (!isSafe(request.method) && !hasCsrfToken(request, found)) {
+      return refuse(reply, 'csrf_token_invalid');
+    }
+    return enter(rule, request, reply, found);
+  };
+  const enter = async (
+    rule: AccountRule,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    session: Session,
+  ) => {
+    const account = await keyring.account(session.accountId);
+    if (account === 'unavailable' || account === undefined) {
+      return refuse(reply, 'accounts_unavailable', { retry_after_s: 1 });
+    }
+    request.caller = { account, key: undefined, session };
+    const denial = denialOf(rule, account, undefined);
+    return denial === undefined ? undefined : refuse(reply, ...denial);
+  };
+
+  return (request, reply, done) => {
+    const rule = request.routeOptions.config.access;
+    if (rule === undefined || rule.by === 'nobody') return done();
+    request.refusableAtMs = performance.now() + REFUSAL_AFTER_MS;
+    const byKey =
+      rule.accepts.includes('key') &&
+      (headerOf(request) !== undefined || !rule.accepts.includes('session') || !hasCookie(request));
+    if (byKey) return onKey(rule, request, reply, done);
+    onSession(rule, request, reply).then((sent) => {
+      if (sent === undefined) done();
+    }, done);
+    return undefined;
+  };
+}
+
+type Done = (error?: Error) => void;
+
+/** Checks tier, scope and limits of a key's call; goes on or answers. */
+function admit(
+  { meter }: GuardOptions,
+  rule: AccountRule,
+  account: AccountAccess,
+  key: KeyAccess,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  done: Done,
+): void {
+  const denial = denialOf(rule, account, key);
+  if (denial !== undefined) {
+    refuse(reply, ...denial);
+    return;
+  }
+  if (!rule.isMetered) {
+    if (tierOf(account, Date.now()) !== undefined) tellLimits(reply, meter.peek(account));
+    done();
+    return;
+  }
+  const method = request.method === 'HEAD' ? 'GET' : request.method;
+  const call = { account, keyId: key.id, endpoint: `${method} ${request.routeOptions.url}` };
+  const taken = meter.take(call);
+  if (!(taken instanceof Promise)) answer(taken);
+  else taken.then(answer, done);
+
+  function answer(result: Taken): void {
+    if (result.kind === 'granted') {
+      tellLimits(reply, result);
+      request.meteredCall = call;
+      done();
+      return;
+    }
+    const daily = 'daily' in result ? result.daily : undefined;
+    tellLimits(reply, { burst: result.burst, daily });
+    if (result.kind === 'unavailable') refuse(reply, 'accounts_unavailable', { retry_after_s: 1 });
+    else refuse(reply, ...limitProblem(result));
+  }
+}
+
+function tellLimits(reply: FastifyReply, limits: Parameters<typeof rateHeaders>[0]): void {
+  const { 'ratelimit-policy': policy, ratelimit } = rateHeaders(limits);
+  reply.header('ratelimit-policy', policy).header('ratelimit', ratelimit);
+}
+
+function limitProblem(
+  result: Extract<Taken, { kind: 'rate_limited' | 'quota_exceeded' }>,
+): [ProblemCode, ProblemMembers] {
+  if (result.kind === 'rate_limited') {
+    return [
+      'rate_limited',
+      {
+        'violated-policies': ['burst'],
+        scope: 'account',
+        limit: result.burst.limit,
+        window_s: result.burst.windowS,
+        retry_after_s: result.retryAfterS,
+      },
+    ];
+  }
+  return [
+    'daily_quota_exceeded',
+    {
+      'violated-policies': ['daily'],
+      scope: 'account',
+      limit: result.daily.limit,
+      used: result.used,
+      resets_at: result.resetsAt,
+      detail: 'The day begins at 00:00 UTC. The quota is shared by all keys of the account.',
+      retry_after_s: result.daily.resetS,
+    },
+  ];
+}
+
+/** Why a known account may not use a route. */
+function denialOf(
+  rule: AccountRule,
+  account: AccountAccess,
+  key: KeyAccess | undefined,
+): [ProblemCode, ProblemMembers] | undefined {
+  if (rule.scope !== undefined && key !== undefined && !key.scopes.includes(rule.scope)) {
+    return ['scope_missing', { needs: rule.scope, has: key.scopes }];
+  }
+  if (rule.capability === undefined) return undefined;
+  const entitlement = entitlementOf(account, rule.capability, Date.now());
+  if (entitlement.kind === 'granted') return undefined;
+  if (entitlement.kind !== 'tier_too_low') return [entitlement.kind, {}];
+  const { tier, needs } = entitlement;
+  const detail = `${TIERS[needs].title} has it; the account has ${TIERS[tier].title}.`;
+  return ['tier_too_low', { detail, tier, needs }];
+}
+
+/** Two headers of the name arrive joined by a comma, which no key has. */
+function headerOf(request: FastifyRequest): string | undefined {
+  const header = request.headers['x-api-key'];
+  return typeof header === 'object' ? header.join() : header;
+}
+
+function hasCookie(request: FastifyRequest): boolean {
+  return request.headers.cookie !== undefined;
+}
+
+function isSafe(method: string): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
+/**
+ * Refused credentials are answered at one distance from the request, whatever it took to find out:
+ * otherwise the time would tell an unknown key from a revoked one, or from a malformed one.
+ */
+function createRefusals() {
+  let held = 0;
+  return {
+    send(request: FastifyRequest, reply: FastifyReply, code: ProblemCode): FastifyReply {
+      const leftMs = request.refusableAtMs - performance.now();
+      // In a flood of them the process comes first; it is then too busy to be timed.
+      if (leftMs <= 0 || held >= REFUSALS_HELD_MAX) return refuse(reply, code);
+      held += 1;
+      setTimeout(() => {
+        held -= 1;
+        refuse(reply, code);
+      }, leftMs);
+      return reply;
+    },
+  };
+}

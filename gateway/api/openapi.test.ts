@@ -1,0 +1,113 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
+import getPort from 'get-port';
+import { request } from 'undici';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createNamespace } from '../../lib/testing/namespace.ts';
+import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
+import { PROBLEMS, type ProblemCode } from '../http/problem-catalogue.ts';
+import { problemPath } from '../http/problems.ts';
+
+interface Operation {
+  readonly summary?: string;
+  readonly security?: readonly object[];
+  readonly responses: Readonly<
+    Record<
+      string,
+      {
+        readonly content?: Readonly<
+          Record<
+            string,
+            { readonly example?: unknown; readonly examples?: Record<string, unknown> }
+          >
+        >;
+      }
+    >
+  >;
+  readonly requestBody?: { readonly content: Readonly<Record<string, { schema: object }>> };
+}
+interface Document {
+  readonly openapi: string;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+
+let api: TestProcess;
+let base: string;
+let document: Document;
+let operations: [string, Operation][];
+
+beforeAll(async () => {
+  const namespace = await createNamespace();
+  const port = await getPort();
+  base = `http://127.0.0.1:${port}`;
+  api = await startProcess('gateway/api/main.js', [], { ...namespace.env, API_PORT: String(port) });
+  await api.ready();
+  document = (await get('/docs/json')) as Document;
+  operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]): [string, Operation] => [
+      `${method.toUpperCase()} ${path}`,
+      operation,
+    ]),
+  );
+});
+
+afterAll(async () => {
+  await api?.stop();
+});
+
+async function get(path: string): Promise<unknown> {
+  const { statusCode, body } = await request(`${base}${path}`);
+  expect(statusCode).toBe(200);
+  return body.json();
+}
+
+test('the document is valid OpenAPI 3.1, by an independent validator', async () => {
+  expect(document.openapi).toBe('3.1.0');
+  const { valid, errors } = await new Validator().validate({ ...structuredClone(document) });
+  expect(errors ?? []).toEqual([]);
+  expect(valid).toBe(true);
+});
+
+test('every operation has a summary, an answer with an example, and its problems', () => {
+  expect(operations.length).toBeGreaterThan(10);
+  for (const [name, { summary, responses, requestBody }] of operations) {
+    expect(summary, name).toBeTruthy();
+    for (const [status, { content = {} }] of Object.entries(responses)) {
+      for (const [type, { example, examples }] of Object.entries(content)) {
+        const told = example ?? Object.keys(examples ?? {})[0];
+        expect(told, `${name} ${status} ${type}`).toBeDefined();
+      }
+    }
+    for (const { schema } of Object.values(requestBody?.content ?? {})) {
+      expect(schema, `${name}: example of the body`).toHaveProperty('examples');
+    }
+  }
+});
+
+describe('catalogue, document and pages are equal', () => {
+  test('GET /problems is the catalogue, and every relative type leads to its page', async () => {
+    const { data } = (await get('/problems')) as { data: { code: ProblemCode; type: string }[] };
+    expect(data.map(({ code }) => code)).toEqual(Object.keys(PROBLEMS));
+    for (const { code } of data) {
+      expect(await get(problemPath(code))).toMatchObject({ ...PROBLEMS[code], code });
+    }
+  });
+
+  test('no operation names a code that the catalogue does not have, nor with another status', () => {
+    for (const [name, { responses }] of operations) {
+      for (const [status, { content = {} }] of Object.entries(responses)) {
+        const codes = Object.keys(content['application/problem+json']?.examples ?? {});
+        for (const code of codes) {
+          expect(PROBLEMS[code as ProblemCode]?.status, `${name} ${code}`).toBe(Number(status));
+        }
+      }
+    }
+  });
+});
+
+test('the reference page is served, from this server alone', async () => {
+  const { statusCode, headers, body } = await request(`${base}/docs/`);
+  expect(statusCode).toBe(200);
+  expect(String(headers['content-type'])).toContain('text/html');
+  expect(String(headers['content-security-policy'])).toContain("default-src 'self'");
+  expect(await body.text()).not.toMatch(/(?:src|href)="https?:/);
+});

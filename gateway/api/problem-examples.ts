@@ -1,0 +1,30 @@
+import type { ProblemCode } from '../http/problem-catalogue.ts';
+
+/** Members that an occurrence of a problem carries beside those that all have. */
+export const EXAMPLE_MEMBERS: Readonly<Partial<Record<ProblemCode, object>>> = {
+  parameter_invalid: {
+    errors: [{ parameter: 'symbol', code: 'symbol_malformed', detail: 'Not a symbol.' }],
+  },
+  body_invalid: { errors: [{ pointer: '#/email', code: 'missing', detail: 'It is required.' }] },
+  tier_too_low: {
+    detail: 'Pro API has it; the account has Basic API.',
+    tier: 'basic',
+    needs: 'pro',
+  },
+  scope_missing: { needs: 'read', has: ['stream'] },
+  no_pill: { detail: 'No pill of 9999.T was ever received.', position: 'k7f3:0-95,3-140' },
+  rate_limited: {
+    'violated-policies': ['burst'],
+    scope: 'account',
+    limit: 20,
+    window_s: 2,
+  },
+  daily_quota_exceeded: {
+    'violated-policies': ['daily'],
+    scope: 'account',
+    limit: 1000,
+    used: 1000,
+    resets_at: '2026-11-21T00:00:00Z',
+    retry_after_s: 3600,
+  },
+};

@@ -1,0 +1,97 @@
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { request } from 'undici';
+import { waitFor } from '../../../lib/testing/wait.ts';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  // biome-ignore lint/suspicious/noExplicitAny: answers of all routes; tests look at members
+  readonly body: any;
+}
+
+/** A customer in a browser: keeps the cookie, and repeats the CSRF token. */
+export interface Customer {
+  readonly email: string;
+  send(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Answer>;
+  signUp(): Promise<void>;
+  signIn(password?: string): Promise<Answer>;
+  subscribe(tier: string): Promise<Answer>;
+}
+
+export const PASSWORD = 'correct horse battery';
+
+/** @param outbox folder of the mails that the process writes */
+export function createCustomer(base: string, outbox: string, name: string): Customer {
+  const email = `${name}@example.com`;
+  let cookie: string | undefined;
+  let csrf: string | undefined;
+  const send: Customer['send'] = async (method, to, body, more = {}) => {
+    const headers: Record<string, string> = {
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(cookie === undefined ? {} : { cookie }),
+      ...(csrf === undefined || method === 'GET' ? {} : { 'x-csrf-token': csrf }),
+      ...more,
+    };
+    const payload = body === undefined ? {} : { body: JSON.stringify(body) };
+    const answer = await request(`${base}${to}`, { method, headers, ...payload } as never);
+    const text = await answer.body.text();
+    return {
+      status: answer.statusCode,
+      headers: answer.headers,
+      body: text === '' ? null : JSON.parse(text),
+    };
+  };
+  const signIn = async (password = PASSWORD) => {
+    const answer = await send('POST', '/api/session', { email, password });
+    if (answer.status === 200) {
+      cookie = String(answer.headers['set-cookie']).split(';', 1)[0];
+      csrf = answer.body.csrf_token;
+    }
+    return answer;
+  };
+  return {
+    email,
+    send,
+    signIn,
+    async signUp() {
+      await send('POST', '/api/users', { email, password: PASSWORD });
+      const token = await tokenFor(outbox, email, 'Verify');
+      await send('POST', '/api/users/verify', { token });
+      await signIn();
+    },
+    async subscribe(tier) {
+      const begun = await send('POST', '/api/subscription/checkout', { tier });
+      const id = begun.body.checkout_id;
+      await send('POST', `/api/billing/test/checkouts/${id}`, { outcome: 'paid' });
+      return begun;
+    },
+  };
+}
+
+/** All mails of an address, oldest first. */
+export async function mailsTo(outbox: string, email: string): Promise<string[]> {
+  const names = await readdir(outbox).catch(() => []);
+  const files = names.filter((name) => name.endsWith('.eml')).sort();
+  const mails = await Promise.all(files.map((name) => readFile(path.join(outbox, name), 'utf8')));
+  return mails.filter((mail) => mail.includes(`To: ${email}`));
+}
+
+/** Waits for a mail whose subject begins so. @returns the token in the newest one */
+export async function tokenFor(outbox: string, email: string, subject: string): Promise<string> {
+  return (
+    await waitFor(`a mail to ${email}: ${subject}`, async () => {
+      const mails = await mailsTo(outbox, email);
+      const mail = mails.findLast((text) => text.includes(`Subject: ${subject}`));
+      // Quoted-printable: "=" as "=3D", and long lines are broken by "=" at their end.
+      const text = mail?.replaceAll('=\r\n', '').replaceAll('=3D', '=');
+      const token = text === undefined ? null : /"token":"([\w-]{43})"/.exec(text);
+      return token !== null && { token: token[1]! };
+    })
+  ).token;
+}

@@ -1,0 +1,250 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { issueTicket } from '../../lib/access/tickets.ts';
+import type { Database } from '../../lib/postgres/database.ts';
+import {
+  createTestAccount,
+  openTestDatabase,
+  type TestAccount,
+  type TestAccountOptions,
+} from '../../lib/testing/accounts.ts';
+import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
+import { openPostgresProxy, type PostgresProxy } from '../../lib/testing/postgres-proxy.ts';
+import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
+import { type Client, closeClients, connect } from './testing/client.ts';
+
+let namespace: Namespace;
+let db: Database;
+let proxy: PostgresProxy;
+let stream: TestProcess;
+let url: string;
+
+beforeAll(async () => {
+  namespace = await createNamespace();
+  db = openTestDatabase(namespace);
+  proxy = await openPostgresProxy(namespace.engines.postgresUrl);
+  stream = await startProcess('gateway/stream/main.js', [], {
+    ...namespace.env,
+    DATABASE_URL: proxy.url,
+    STREAM_PORT: '0',
+    STREAM_ORIGINS: 'https://desk.example',
+  });
+  await stream.ready();
+  url = /"url":"(ws:[^"]+)"/.exec(stream.output())![1]!;
+});
+
+afterEach(closeClients);
+
+afterAll(async () => {
+  await stream?.stop();
+  await proxy?.close();
+  await db?.destroy();
+});
+
+const account = (options: TestAccountOptions = { tier: 'pro' }): Promise<TestAccount> =>
+  createTestAccount(db, namespace, options);
+
+/** How a connection ended: the error it was told, and the close code. */
+async function ending(client: Client) {
+  const error = await client.until('error');
+  const { code } = await client.closed;
+  expect(error).toMatchObject({ fatal: true, close: code });
+  return error;
+}
+
+describe('a credential', () => {
+  test('by header: welcome tells account, tier and its limits', async () => {
+    const { id, key } = await account();
+    const client = await connect(url, { key });
+    expect(await client.until('welcome')).toMatchObject({
+      account: id,
+      tier: 'pro',
+      limits: { connections: 20, symbols: 1_000 },
+    });
+    client.send({ op: 'auth', key, id: '2' });
+    expect(await client.until('error')).toMatchObject({ code: 'auth_not_needed', fatal: false });
+  });
+
+  test('by first frame: what follows it is kept and handled in order', async () => {
+    const { key } = await account();
+    const client = await connect(url);
+    client.send({ op: 'auth', key, id: '0' });
+    for (const id of ['a', 'b', 'c']) client.send({ op: 'ping', id });
+    await client.until('pong');
+    await client.until('pong');
+    await client.until('pong');
+    const types = client.frames.map((frame) => [frame.type, (frame as { id?: string }).id]);
+    expect(types).toEqual([
+      ['welcome', undefined],
+      ['pong', 'a'],
+      ['pong', 'b'],
+      ['pong', 'c'],
+    ]);
+  });
+
+  test('by ticket: once, from key or session', async () => {
+    const { id, keyId } = await account();
+    for (const holder of [keyId, undefined]) {
+      const { ticket } = await issueTicket(db, { accountId: id, keyId: holder });
+      const first = await connect(`${url}?ticket=${ticket}`);
+      expect(await first.until('welcome')).toMatchObject({ account: id });
+      const second = await connect(`${url}?ticket=${ticket}`);
+      expect(await ending(second)).toMatchObject({ code: 'key_invalid', close: 4501 });
+    }
+  });
+
+  test('a ticket that ran out is refused', async () => {
+    const { id, keyId } = await account();
+    const { ticket } = await issueTicket(db, { accountId: id, keyId });
+    await db
+      .updateTable('stream_tickets')
+      .set({ expires_at: new Date(Date.now() - 1) })
+      .where('account_id', '=', id)
+      .execute();
+    expect(await ending(await connect(`${url}?ticket=${ticket}`))).toMatchObject({ close: 4501 });
+  });
+
+  test('none within 5 s, or another frame first, is 4500', async () => {
+    const silent = await connect(url);
+    const hasty = await connect(url);
+    hasty.send({ op: 'ping' });
+    expect(await ending(hasty)).toMatchObject({ code: 'auth_missing', close: 4500 });
+    expect(await ending(silent)).toMatchObject({ code: 'auth_missing', close: 4500 });
+  });
+
+  test.each([
+    ['nonsense', { tier: 'pro' }, 'key_invalid', 4501],
+    [undefined, { tier: 'pro', expiresAt: new Date(0) }, 'key_invalid', 4501],
+    [undefined, { tier: 'pro', scopes: ['read'] }, 'scope_missing', 4501],
+    [undefined, { tier: 'basic' }, 'tier_too_low', 4503],
+    [undefined, { tier: 'pro', allowCidrs: ['203.0.113.0/24'] }, 'address_refused', 4509],
+    [undefined, { tier: null }, 'subscription_ended', 4510],
+  ] as const)('%s %j ends with %s', async (given, options, code, close) => {
+    const { key } = await account(options);
+    const error = await ending(await connect(url, { key: given ?? key }));
+    expect(error).toMatchObject({ code, close });
+    if (code === 'tier_too_low') expect(error).toMatchObject({ needs: 'pro' });
+  });
+
+  test('more than 16 KiB before it is checked end in protocol_error, and never in memory', async () => {
+    const { key } = await account();
+    proxy.set('', 'frozen');
+    try {
+      const client = await connect(url);
+      client.send({ op: 'auth', key });
+      for (let i = 0; i < 5; i += 1) client.sendRaw(JSON.stringify({ x: 'y'.repeat(4_000) }));
+      const { code } = await ending(client);
+      expect(['protocol_error', 'accounts_unavailable']).toContain(code);
+    } finally {
+      proxy.set('', 'open');
+    }
+  });
+
+  test('pages of the allow-list may connect', async () => {
+    const { key } = await account();
+    await (await connect(url, { key, origin: 'https://desk.example' })).until('welcome');
+    const foreign = await connect(url, { key, origin: 'https://evil.example' });
+    expect(await ending(foreign)).toMatchObject({ code: 'origin_refused', close: 4507 });
+  });
+
+  test('the 21st connection of Pro is told which 20 are open', async () => {
+    const { key } = await account();
+    const open = await Promise.all(Array.from({ length: 20 }, () => connect(url, { key })));
+    await Promise.all(open.map((client) => client.until('welcome')));
+    const error = await ending(await connect(url, { key }));
+    expect(error).toMatchObject({ code: 'connection_limit', close: 4508, limit: 20 });
+    expect(error.sessions).toHaveLength(20);
+    expect(JSON.stringify(error)).not.toContain(key);
+  });
+});
+
+describe('an open socket ends', () => {
+  const changes: [string, number, (of: TestAccount) => Promise<unknown>][] = [
+    [
+      'when its key is revoked',
+      4502,
+      ({ keyId }) =>
+        db
+          .updateTable('api_keys')
+          .set({ revoked_at: new Date() })
+          .where('id', '=', keyId)
+          .execute(),
+    ],
+    [
+      'when its key has expired, by the clock alone',
+      4004,
+      ({ keyId }) =>
+        db
+          .updateTable('api_keys')
+          .set({ expires_at: new Date(Date.now() + 1_500) })
+          .where('id', '=', keyId)
+          .execute(),
+    ],
+    [
+      'when its account is suspended',
+      4510,
+      ({ id }) =>
+        db.updateTable('accounts').set({ status: 'suspended' }).where('id', '=', id).execute(),
+    ],
+    [
+      'when the tier goes down to Basic',
+      4503,
+      ({ id }) =>
+        db
+          .updateTable('subscriptions')
+          .set({ tier: 'basic' })
+          .where('account_id', '=', id)
+          .execute(),
+    ],
+    [
+      'when the allow-list leaves its address out',
+      4509,
+      ({ keyId }) =>
+        db
+          .updateTable('api_keys')
+          .set({ allow_cidrs: ['203.0.113.0/24'] })
+          .where('id', '=', keyId)
+          .execute(),
+    ],
+    [
+      'when a subscription cancelled to its period’s end is over, by the clock alone',
+      4510,
+      ({ id }) =>
+        db
+          .updateTable('subscriptions')
+          .set({ cancel_at_period_end: true, period_end: new Date(Date.now() + 1_500) })
+          .where('account_id', '=', id)
+          .execute(),
+    ],
+  ];
+  test.each(changes)('%s (%i)', async (_when, code, change) => {
+    const one = await account();
+    const other = await account();
+    const client = await connect(url, { key: one.key });
+    const untouched = await connect(url, { key: other.key });
+    await Promise.all([client.until('welcome'), untouched.until('welcome')]);
+    await change(one);
+    expect((await client.closed).code).toBe(code);
+    untouched.send({ op: 'ping' });
+    await untouched.until('pong');
+  });
+
+  test('not while PostgreSQL is away; a new one is told to come back', async () => {
+    const { key } = await account();
+    const client = await connect(url, { key });
+    await client.until('welcome');
+    const fresh = await account();
+    proxy.set('', 'cut');
+    try {
+      const late = await ending(await connect(url, { key: fresh.key }));
+      expect(late).toMatchObject({ code: 'accounts_unavailable', close: 4003 });
+      client.send({ op: 'ping' });
+      await client.until('pong');
+    } finally {
+      proxy.set('', 'open');
+    }
+  });
+});
+
+test('nothing the process wrote holds a key', () => {
+  expect(stream.output()).not.toMatch(/pil_live_[0-9A-Za-z]{32}|pit_/);
+});

@@ -1,0 +1,69 @@
+import type { Keyring } from '../../lib/access/access.ts';
+import { type Admission, isOriginAllowed, type Refusal } from './admission.ts';
+import { Connection, type House } from './connection.ts';
+import type { Door } from './doorway.ts';
+import { LIMITS } from './limits.ts';
+import { authenticate } from './member.ts';
+import type { Members } from './members.ts';
+import type { StreamMetrics } from './metrics.ts';
+import type { Sessions } from './sessions.ts';
+
+export interface DoorOptions {
+  readonly keyring: Keyring;
+  readonly house: House;
+  readonly admission: Admission;
+  readonly members: Members;
+  readonly sessions: Sessions;
+  readonly metrics: StreamMetrics;
+  readonly origins: readonly string[];
+  /** Why nobody may come in yet, or any more. */
+  readonly notReady: () => string | undefined;
+}
+
+/** Joins the rules of who may come in: origin, room, credential, room of the account. */
+export function createDoor(options: DoorOptions): Door {
+  const { keyring, house, admission, members, sessions, metrics, origins, notReady } = options;
+  let unknown = 0;
+  return {
+    limits: LIMITS,
+    enter(address, origin) {
+      unknown += 1;
+      const full = admission.enter(address);
+      if (!isOriginAllowed(origin, origins)) return ORIGIN_REFUSED;
+      const waits = notReady();
+      if (full !== undefined) return full;
+      if (waits !== undefined) return tellNotReady(waits);
+      return unknown > LIMITS.unauthenticatedMax ? TOO_MANY_UNKNOWN : undefined;
+    },
+    leave(address, isKnown) {
+      if (!isKnown) unknown -= 1;
+      admission.leave(address);
+    },
+    authenticate: (credential, address) => authenticate(keyring, credential, address),
+    refusalOf: members.refusalOf,
+    connect(socket, origin, member) {
+      unknown -= 1;
+      const connection = new Connection(socket, origin, member, house);
+      sessions.add(connection);
+      members.add(connection);
+      metrics.onOpened();
+      return connection;
+    },
+  };
+}
+
+const ORIGIN_REFUSED: Refusal = {
+  code: 'origin_refused',
+  message: 'Pages of this origin may not connect; programs may.',
+  more: {},
+};
+
+const TOO_MANY_UNKNOWN: Refusal = {
+  code: 'not_ready',
+  message: `Not ready: ${LIMITS.unauthenticatedMax} connections wait to be authenticated.`,
+  more: { retry_after_ms: 1_000 },
+};
+
+function tellNotReady(why: string): Refusal {
+  return { code: 'not_ready', message: `Not ready: ${why}.`, more: { retry_after_ms: 1_000 } };
+}

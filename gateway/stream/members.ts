@@ -1,0 +1,113 @@
+import type { Keyring } from '../../lib/access/access.ts';
+import { formatTimestamp } from '../../schemas/timestamp.ts';
+import type { Refusal } from './admission.ts';
+import type { Connection } from './connection.ts';
+import { type Admitted, confirm, type Member, UNAVAILABLE } from './member.ts';
+
+/** Sessions that a refusal lists; more would not fit a frame that anyone reads. */
+const LISTED_MAX = 50;
+/** Accounts that are asked about at a time. */
+const CONFIRMS_MAX = 50;
+
+/** Open connections by account, and what ends them when their right does. */
+export interface Members {
+  /** @returns why one more of this account has no place */
+  refusalOf(member: Member): Refusal | undefined;
+  add(connection: Connection): void;
+  remove(connection: Connection): void;
+  /** Ends those whose right has run out by the clock, and asks again where no answer came. */
+  sweep(): void;
+  close(): void;
+}
+
+/**
+ * Creates the list. Every change of an account's access asks again for each of its connections; a
+ * look-up that finds PostgreSQL away is repeated by the sweep, until the keyring's patience ends.
+ */
+export function createMembers(keyring: Keyring, nowMs: () => number): Members {
+  const byAccount = new Map<string, Set<Connection>>();
+  const doubted = new Set<Connection>();
+  const waiting: Connection[] = [];
+  let asking = 0;
+
+  const settle = (connection: Connection, admitted: Admitted) => {
+    if (admitted.ok) {
+      doubted.delete(connection);
+      connection.member = admitted.member;
+      return;
+    }
+    const { code, message, more } = admitted.refusal;
+    if (code === 'accounts_unavailable' && !keyring.isStale()) return; // the sweep asks again
+    connection.fail(code, message, more);
+  };
+  const pump = () => {
+    while (asking < CONFIRMS_MAX) {
+      const connection = waiting.shift();
+      if (connection === undefined) return;
+      asking += 1;
+      void confirm(keyring, connection.member, connection.address)
+        .then((admitted) => settle(connection, admitted))
+        .finally(() => {
+          asking -= 1;
+          pump();
+        });
+    }
+  };
+  const doubt = (connections: Iterable<Connection>) => {
+    for (const connection of connections) {
+      doubted.add(connection);
+      waiting.push(connection);
+    }
+    pump();
+  };
+  const all = () => [...byAccount.values()].flatMap((own) => [...own]);
+  const unsubscribe = keyring.onChange((accountId) =>
+    doubt(accountId === undefined ? all() : (byAccount.get(accountId) ?? [])),
+  );
+
+  return {
+    refusalOf({ accountId, connectionsMax }) {
+      const own = byAccount.get(accountId);
+      if (own === undefined || own.size < connectionsMax) return undefined;
+      return {
+        code: 'connection_limit',
+        message: `${own.size} of ${connectionsMax} connections are open.`,
+        more: { limit: connectionsMax, sessions: [...own].slice(0, LISTED_MAX).map(sessionOf) },
+      };
+    },
+    add(connection) {
+      const { accountId } = connection.member;
+      const own = byAccount.get(accountId) ?? new Set();
+      byAccount.set(accountId, own.add(connection));
+    },
+    remove(connection) {
+      const { accountId } = connection.member;
+      const own = byAccount.get(accountId);
+      own?.delete(connection);
+      if (own?.size === 0) byAccount.delete(accountId);
+      doubted.delete(connection);
+    },
+    sweep() {
+      const now = nowMs();
+      if (keyring.isStale()) {
+        for (const one of all()) one.fail(UNAVAILABLE.code, UNAVAILABLE.message, UNAVAILABLE.more);
+        return;
+      }
+      const isBusy = waiting.length > 0;
+      const due = all().filter((one) => now >= one.member.endsAtMs);
+      if (!isBusy) doubt(new Set([...due, ...doubted]));
+    },
+    close: unsubscribe,
+  };
+}
+
+function sessionOf(connection: Connection) {
+  const { session, openedAt, address, member, outbox } = connection;
+  return {
+    session,
+    since: formatTimestamp(openedAt),
+    address,
+    key: member.hint,
+    queue_ms: outbox.queueMs(performance.now()),
+  };
+}

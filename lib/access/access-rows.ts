@@ -1,0 +1,105 @@
+import type { QuickPool } from '../postgres/quick-pool.ts';
+import type { AccountAccess, KeyAccess, Scope } from './access.ts';
+import { type AllowList, parseAllowList } from './address.ts';
+import type { Tier } from './tiers.ts';
+
+/** A key's row with its account's, whether it still opens anything or not. */
+export interface KeyRecord {
+  readonly key: KeyAccess;
+  readonly allowList: AllowList;
+  readonly isRevoked: boolean;
+}
+
+interface AccountRow {
+  readonly account_id: string;
+  readonly account_name: string;
+  readonly account_status: AccountAccess['status'];
+  readonly rate_per_s: number | null;
+  readonly rate_burst: number | null;
+  readonly calls_per_day: number | null;
+  /** null = never subscribed; then so are the rest. */
+  readonly tier: Tier | null;
+  readonly subscription_status: 'active' | 'past_due' | 'ended';
+  readonly past_due_since: Date | null;
+  readonly period_end: Date;
+  readonly cancel_at_period_end: boolean;
+}
+
+interface KeyRow extends AccountRow {
+  readonly key_id: string;
+  readonly hint: string;
+  readonly scopes: readonly Scope[];
+  readonly allow_cidrs: readonly string[];
+  readonly expires_at: Date | null;
+  readonly revoked_at: Date | null;
+}
+
+const ACCOUNT_COLUMNS = `
+  a.id AS account_id, a.name AS account_name, a.status AS account_status,
+  a.rate_per_s, a.rate_burst, a.calls_per_day,
+  s.tier, s.status AS subscription_status, s.past_due_since, s.period_end, s.cancel_at_period_end`;
+
+const READ_KEY = `
+  SELECT k.id AS key_id, k.hint, k.scopes, k.allow_cidrs, k.expires_at, k.revoked_at,
+    ${ACCOUNT_COLUMNS}
+  FROM api_keys k
+  JOIN accounts a ON a.id = k.account_id
+  LEFT JOIN subscriptions s ON s.account_id = a.id`;
+
+const READ_ACCOUNT = `
+  SELECT ${ACCOUNT_COLUMNS}
+  FROM accounts a LEFT JOIN subscriptions s ON s.account_id = a.id
+  WHERE a.id = $1`;
+
+/** Reads a key by its hash or its id. @throws what the database says */
+export async function readKey(
+  pool: QuickPool,
+  by: { readonly hash: Buffer } | { readonly id: string },
+): Promise<KeyRecord | undefined> {
+  const [row] =
+    'hash' in by
+      ? await pool.query<KeyRow>(`${READ_KEY} WHERE k.hash = $1`, [by.hash])
+      : await pool.query<KeyRow>(`${READ_KEY} WHERE k.id = $1`, [by.id]);
+  if (row === undefined) return undefined;
+  return {
+    key: {
+      id: row.key_id,
+      hint: row.hint,
+      scopes: row.scopes,
+      expiresAtMs: row.expires_at?.getTime(),
+      account: accountOf(row),
+    },
+    allowList: parseAllowList(row.allow_cidrs),
+    isRevoked: row.revoked_at !== null,
+  };
+}
+
+/** Reads an account's access. @throws what the database says */
+export async function readAccount(
+  pool: QuickPool,
+  accountId: string,
+): Promise<AccountAccess | undefined> {
+  const [row] = await pool.query<AccountRow>(READ_ACCOUNT, [accountId]);
+  return row === undefined ? undefined : accountOf(row);
+}
+
+function accountOf(row: AccountRow): AccountAccess {
+  return {
+    id: row.account_id,
+    name: row.account_name,
+    status: row.account_status,
+    subscription:
+      row.tier === null
+        ? undefined
+        : {
+            tier: row.tier,
+            status: row.subscription_status,
+            pastDueSinceMs: row.past_due_since?.getTime(),
+            periodEndMs: row.period_end.getTime(),
+            cancelAtPeriodEnd: row.cancel_at_period_end,
+          },
+    ratePerS: row.rate_per_s ?? undefined,
+    rateBurst: row.rate_burst ?? undefined,
+    callsPerDay: row.calls_per_day ?? undefined,
+  };
+}

@@ -1,0 +1,26 @@
+import type { Allowance } from './access.ts';
+
+/** `RateLimit-Policy` and `RateLimit`, names as they are set. */
+export interface RateHeaders {
+  readonly 'ratelimit-policy': string;
+  readonly ratelimit: string;
+}
+
+/**
+ * Tells limits as draft-ietf-httpapi-ratelimit-headers-11 does: policies with quota `q` and window
+ * `w` in seconds, and what is left of each (`r`), full again after `t` seconds. The daily policy
+ * comes first; an account without a daily limit has none.
+ */
+export function rateHeaders(limits: {
+  readonly burst: Allowance;
+  readonly daily: Allowance | undefined;
+}): RateHeaders {
+  const { burst, daily } = limits;
+  const policy = `"burst";q=${burst.limit};w=${burst.windowS}`;
+  const left = `"burst";r=${burst.remaining};t=${burst.resetS}`;
+  if (daily === undefined) return { 'ratelimit-policy': policy, ratelimit: left };
+  return {
+    'ratelimit-policy': `"daily";q=${daily.limit};w=${daily.windowS}, ${policy}`,
+    ratelimit: `"daily";r=${daily.remaining};t=${daily.resetS}, ${left}`,
+  };
+}

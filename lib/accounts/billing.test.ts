@@ -1,0 +1,336 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { PAST_DUE_GRACE_MS } from '../access/access.ts';
+import { entitlementOf, tierOf } from '../access/entitlement.ts';
+import { newId } from '../access/id.ts';
+import { readPepper } from '../access/pepper.ts';
+import type { Tier } from '../access/tiers.ts';
+import type { Database } from '../postgres/database.ts';
+import { createTestAccount, openTestDatabase } from '../testing/accounts.ts';
+import { createNamespace, type Namespace } from '../testing/namespace.ts';
+import { readAccountAccess } from './account-row.ts';
+import { readAudit } from './audit.ts';
+import { applyBillingEvent, type BillingEvent, PERIOD_MS } from './billing.ts';
+import { tellTestBilling } from './operator.ts';
+import {
+  CHECKOUT_LIMITS,
+  createSubscriptions,
+  renewDue,
+  type Subscriptions,
+} from './subscriptions.ts';
+import {
+  createTestBilling,
+  payCheckout,
+  readTestCheckout,
+  type TestBilling,
+} from './test-billing.ts';
+
+const BY = { actor: 'user:usr_test', address: '203.0.113.7' } as const;
+const RETURN = { returnUrl: 'http://127.0.0.1/back' } as const;
+
+let namespace: Namespace;
+let db: Database;
+let billing: TestBilling;
+let subscriptions: Subscriptions;
+
+beforeAll(async () => {
+  namespace = await createNamespace();
+  db = openTestDatabase(namespace);
+  const pepper = readPepper(namespace.env.KEY_PEPPER_FILE!);
+  billing = createTestBilling({ pepper, pageUrl: 'http://127.0.0.1:1/billing/test' });
+  subscriptions = createSubscriptions({ db, billing });
+});
+
+afterAll(async () => {
+  await db?.destroy();
+});
+
+async function newAccount(tier: Tier | null = 'pro') {
+  const { id } = await createTestAccount(db, namespace, { tier });
+  // What happened at the provider in a test happened after this.
+  await db
+    .updateTable('subscriptions')
+    .set({ updated_at: ago(60) })
+    .where('account_id', '=', id)
+    .execute();
+  return id;
+}
+
+function ago(minutes: number): Date {
+  return new Date(Date.now() - minutes * 60_000);
+}
+
+function event(type: BillingEvent['type'], accountId: string, at = new Date()): BillingEvent {
+  return { provider: 'test', eventId: newId('evt'), type, accountId, at };
+}
+
+async function toldTo(accountId: string) {
+  return db
+    .selectFrom('account_events')
+    .select(['type', 'data'])
+    .where('account_id', '=', accountId)
+    .orderBy('id')
+    .execute();
+}
+
+async function begin(accountId: string, tier: Tier) {
+  const begun = await subscriptions.beginCheckout({ ...BY, ...RETURN, accountId, tier });
+  if (begun.kind !== 'ok') throw new Error(`no checkout: ${begun.kind}`);
+  return begun;
+}
+
+test('an event that comes ten times at once has effect once', async () => {
+  const id = await newAccount();
+  const failed = event('payment.failed', id);
+  const outcomes = await Promise.all(
+    Array.from({ length: 10 }, () => applyBillingEvent(db, failed)),
+  );
+  expect(outcomes.filter(({ kind }) => kind === 'applied')).toHaveLength(1);
+  expect(outcomes.filter(({ kind }) => kind === 'repeat')).toHaveLength(9);
+  const told = await toldTo(id);
+  expect(told).toHaveLength(1);
+  expect(told[0]).toMatchObject({ type: 'payment.failed', data: { tier: 'pro', days_left: 7 } });
+  const audit = await readAudit(db, id, { limit: 10 });
+  expect(audit).toHaveLength(1);
+  expect(audit[0]).toMatchObject({ action: 'payment.failed', actor: 'billing:test' });
+});
+
+test('a failure that comes after the newer payment does not undo it', async () => {
+  const id = await newAccount();
+  const paid = event('payment.succeeded', id, ago(10));
+  expect((await applyBillingEvent(db, paid)).kind).toBe('applied');
+  const late = event('payment.failed', id, ago(20));
+  expect(await applyBillingEvent(db, late)).toEqual({ kind: 'stale' });
+  expect(await applyBillingEvent(db, late)).toEqual({ kind: 'repeat' });
+  expect(await subscriptions.read(id)).toMatchObject({ status: 'active' });
+  // In the order of time the last word is the failure, whichever way they come.
+  expect((await applyBillingEvent(db, event('payment.failed', id, ago(5)))).kind).toBe('applied');
+  expect(await applyBillingEvent(db, event('payment.succeeded', id, ago(7)))).toEqual({
+    kind: 'stale',
+  });
+  expect(await subscriptions.read(id)).toMatchObject({ status: 'past_due' });
+});
+
+test('an event that overtakes its subscription is not remembered: it has effect later', async () => {
+  const id = await newAccount(null);
+  const early = event('payment.failed', id);
+  expect(await applyBillingEvent(db, early)).toEqual({ kind: 'unknown' });
+  const { checkoutId } = await begin(id, 'basic');
+  expect(await payCheckout(db, checkoutId, id, 'paid')).toEqual({ kind: 'ok' });
+  const again = { ...early, at: new Date() };
+  expect((await applyBillingEvent(db, again)).kind).toBe('applied');
+  expect(await applyBillingEvent(db, event('payment.failed', 'acc_none'))).toEqual({
+    kind: 'unknown',
+  });
+});
+
+test("a provider's clock that is ahead does not make what follows stale", async () => {
+  const id = await newAccount();
+  const ahead = event('payment.failed', id, new Date(Date.now() + 86_400_000));
+  expect((await applyBillingEvent(db, ahead)).kind).toBe('applied');
+  expect((await applyBillingEvent(db, event('payment.succeeded', id))).kind).toBe('applied');
+  expect(await subscriptions.read(id)).toMatchObject({ status: 'active' });
+});
+
+test('an event of another subscription, or of one that ended, has no effect', async () => {
+  const id = await newAccount();
+  const other = { ...event('subscription.ended', id), reference: 'sub_of_before' };
+  expect(await applyBillingEvent(db, other)).toEqual({ kind: 'stale' });
+  const stripe = { ...event('subscription.ended', id), provider: 'stripe' };
+  expect(await applyBillingEvent(db, stripe)).toEqual({ kind: 'stale' });
+  expect((await applyBillingEvent(db, event('subscription.ended', id))).kind).toBe('applied');
+  expect(await applyBillingEvent(db, event('payment.succeeded', id))).toEqual({ kind: 'stale' });
+  expect(await subscriptions.read(id)).toMatchObject({ status: 'ended', inForce: false });
+});
+
+test('past due is full access for 7 days from the first failure, then suspension', async () => {
+  const id = await newAccount();
+  const first = ago(30);
+  await applyBillingEvent(db, event('payment.failed', id, first));
+  await applyBillingEvent(db, event('payment.failed', id, ago(10)));
+  const account = (await readAccountAccess(db, id))!;
+  expect(account.subscription?.pastDueSinceMs).toBe(first.getTime());
+  const endMs = first.getTime() + PAST_DUE_GRACE_MS;
+  expect(tierOf(account, endMs - 1)).toBe('pro');
+  expect(entitlementOf(account, 'stream', endMs).kind).toBe('account_suspended');
+  expect(await subscriptions.read(id)).toMatchObject({
+    inForce: true,
+    accessEndsAt: new Date(endMs),
+  });
+  await applyBillingEvent(db, event('payment.succeeded', id));
+  expect(tierOf((await readAccountAccess(db, id))!, endMs)).toBe('pro');
+  expect((await toldTo(id)).map(({ type }) => type)).toEqual([
+    'payment.failed',
+    'payment.failed',
+    'subscription.changed',
+  ]);
+});
+
+test('a checkout is paid once, by its own account, and gives the tier', async () => {
+  const id = await newAccount(null);
+  const stranger = await newAccount(null);
+  const { checkoutId, url } = await begin(id, 'institutional');
+  expect(url).toBe(`http://127.0.0.1:1/billing/test?checkout=${checkoutId}`);
+  expect(await payCheckout(db, checkoutId, stranger, 'paid')).toBeUndefined();
+  const clicks = await Promise.all(
+    Array.from({ length: 5 }, () => payCheckout(db, checkoutId, id, 'paid', BY)),
+  );
+  expect(clicks).toEqual(Array.from({ length: 5 }, () => ({ kind: 'ok' })));
+  expect(await payCheckout(db, checkoutId, id, 'failed')).toEqual({ kind: 'not_open' });
+  expect(await subscriptions.read(id)).toMatchObject({ tier: 'institutional', inForce: true });
+  expect(await toldTo(id)).toMatchObject([
+    { type: 'subscription.changed', data: { tier: 'institutional', previous_tier: null } },
+  ]);
+  const again = { ...BY, ...RETURN, accountId: id, tier: 'pro' } as const;
+  expect(await subscriptions.beginCheckout(again)).toEqual({
+    kind: 'already_subscribed',
+    tier: 'institutional',
+  });
+});
+
+test('a failed or expired checkout gives nothing, and open ones are bounded', async () => {
+  const id = await newAccount(null);
+  const failed = await begin(id, 'basic');
+  expect(await payCheckout(db, failed.checkoutId, id, 'failed')).toEqual({ kind: 'ok' });
+  expect(await payCheckout(db, failed.checkoutId, id, 'paid')).toEqual({ kind: 'not_open' });
+  const expired = await begin(id, 'basic');
+  await db
+    .updateTable('checkouts')
+    .set({ expires_at: ago(1) })
+    .where('id', '=', expired.checkoutId)
+    .execute();
+  expect(await payCheckout(db, expired.checkoutId, id, 'paid')).toEqual({ kind: 'not_open' });
+  expect(await readTestCheckout(db, expired.checkoutId, id)).toMatchObject({ status: 'expired' });
+  expect(await subscriptions.read(id)).toBeUndefined();
+  const more = await Promise.all(
+    Array.from({ length: CHECKOUT_LIMITS.openMax + 3 }, () =>
+      subscriptions.beginCheckout({ ...BY, ...RETURN, accountId: id, tier: 'pro' }),
+    ),
+  );
+  expect(more.filter(({ kind }) => kind === 'ok')).toHaveLength(CHECKOUT_LIMITS.openMax);
+  expect(more.filter(({ kind }) => kind === 'limit')).toHaveLength(3);
+});
+
+test('a tier changes at once, a cancellation can be taken back until its time', async () => {
+  const id = await newAccount('pro');
+  const ask = { ...BY, accountId: id };
+  expect(await subscriptions.changeTier({ ...ask, tier: 'basic' })).toMatchObject({
+    kind: 'ok',
+    subscription: { tier: 'basic', status: 'active' },
+  });
+  const cancelled = await subscriptions.cancel({ ...ask, at: 'period_end' });
+  expect(cancelled).toMatchObject({ subscription: { cancelAtPeriodEnd: true, inForce: true } });
+  expect(await subscriptions.resume(ask)).toMatchObject({
+    subscription: { cancelAtPeriodEnd: false, accessEndsAt: undefined },
+  });
+  expect(await subscriptions.resume(ask)).toMatchObject({ kind: 'ok' });
+  expect(await subscriptions.cancel({ ...ask, at: 'now' })).toMatchObject({
+    subscription: { status: 'ended', inForce: false },
+  });
+  expect(await subscriptions.resume(ask)).toEqual({ kind: 'subscription_required' });
+  const actions = (await readAudit(db, id, { limit: 10 })).map(({ action }) => action).reverse();
+  expect(actions).toEqual([
+    'subscription.tier_changed',
+    'subscription.cancelled',
+    'subscription.resumed',
+    'subscription.cancelled',
+  ]);
+  expect(await toldTo(id)).toHaveLength(4);
+});
+
+test('a change by its owner does not hide a failure that happened before it', async () => {
+  const id = await newAccount('basic');
+  await subscriptions.changeTier({ ...BY, accountId: id, tier: 'pro' });
+  expect((await applyBillingEvent(db, event('payment.failed', id, ago(5)))).kind).toBe('applied');
+});
+
+test('what is due is renewed or ended once, by however many processes', async () => {
+  const [renewed, cancelled, failing] = [
+    await newAccount(),
+    await newAccount(),
+    await newAccount(),
+  ];
+  const ended = ago(60 * 24 * 40);
+  const setDue = (id: string, more: object) =>
+    db
+      .updateTable('subscriptions')
+      .set({ period_end: ended, ...more })
+      .where('account_id', '=', id)
+      .execute();
+  await setDue(renewed, {});
+  await setDue(cancelled, { cancel_at_period_end: true });
+  await setDue(failing, { status: 'past_due', past_due_since: ago(5) });
+  const counts = await Promise.all(Array.from({ length: 4 }, () => renewDue(db)));
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(2);
+  expect(await renewDue(db)).toBe(0);
+  expect(await subscriptions.read(renewed)).toMatchObject({
+    status: 'active',
+    periodEnd: new Date(ended.getTime() + 2 * PERIOD_MS),
+  });
+  expect(await subscriptions.read(cancelled)).toMatchObject({ status: 'ended' });
+  expect(await subscriptions.read(failing)).toMatchObject({ status: 'past_due', periodEnd: ended });
+  expect(await toldTo(renewed)).toEqual([]);
+});
+
+test('the operator lets the test provider fail, pay and end', async () => {
+  const id = await newAccount();
+  const ask = { actor: 'operator:root', accountId: id } as const;
+  for (const [type, status] of [
+    ['payment.failed', 'past_due'],
+    ['payment.succeeded', 'active'],
+    ['subscription.ended', 'ended'],
+  ] as const) {
+    expect((await tellTestBilling(db, { ...ask, type })).kind).toBe('applied');
+    expect(await subscriptions.read(id)).toMatchObject({ status });
+  }
+  const none = { ...ask, accountId: await newAccount(null) };
+  expect(await tellTestBilling(db, { ...none, type: 'payment.failed' })).toEqual({
+    kind: 'not_test',
+  });
+});
+
+describe('an event over the network', () => {
+  const sent: BillingEvent = {
+    provider: 'test',
+    eventId: 'evt_1',
+    type: 'payment.succeeded',
+    accountId: 'acc_1',
+    tier: 'pro',
+    periodEnd: new Date('2031-02-01T00:00:00Z'),
+    at: new Date('2031-01-01T00:00:00Z'),
+  };
+
+  test('comes through as it was signed', () => {
+    const { body, headers } = billing.sign(sent);
+    expect(billing.parseEvent(body, headers)).toEqual(sent);
+    const several = `v1,AAAA ${headers['webhook-signature']}`;
+    const rotated = { ...headers, 'webhook-signature': several };
+    expect(billing.parseEvent(body, rotated)).toEqual(sent);
+  });
+
+  test.each([
+    ['no headers', {}],
+    ['an old timestamp', { 'webhook-timestamp': String(Math.floor(Date.now() / 1000) - 301) }],
+    ['a coming timestamp', { 'webhook-timestamp': String(Math.floor(Date.now() / 1000) + 330) }],
+    ['another id', { 'webhook-id': 'evt_2' }],
+    ['no version', { 'webhook-signature': 'AAAA' }],
+    ['garbage', { 'webhook-signature': 'v1,\u0000', 'webhook-timestamp': 'NaN' }],
+  ])('is refused with %s', (what, changed) => {
+    const { body, headers } = billing.sign(sent);
+    const all = what === 'no headers' ? {} : { ...headers, ...changed };
+    expect(billing.parseEvent(body, all)).toBe('signature_invalid');
+  });
+
+  test('is refused when its body was changed, or another pepper signed it', () => {
+    const { body, headers } = billing.sign(sent);
+    const changed = Buffer.from(body.toString().replace('pro', 'bas'));
+    expect(billing.parseEvent(changed, headers)).toBe('signature_invalid');
+    const other = createTestBilling({ pepper: Buffer.alloc(32, 7), pageUrl: 'http://x.invalid' });
+    const foreign = other.sign(sent);
+    expect(billing.parseEvent(foreign.body, foreign.headers)).toBe('signature_invalid');
+  });
+
+  test('of an unknown type is not for us', () => {
+    const { body, headers } = billing.sign({ ...sent, type: 'customer.moved' as 'payment.failed' });
+    expect(billing.parseEvent(body, headers)).toBe('not_for_us');
+  });
+});

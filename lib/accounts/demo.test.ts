@@ -1,0 +1,97 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { readPepper } from '../access/pepper.ts';
+import { TIER_NAMES, type Tier } from '../access/tiers.ts';
+import type { Database } from '../postgres/database.ts';
+import { openTestDatabase } from '../testing/accounts.ts';
+import { createNamespace, type Namespace } from '../testing/namespace.ts';
+import { createDemoAccounts, type DemoOptions, demoEmail, ensureDemoKeys } from './demo.ts';
+import { createKeys } from './keys.ts';
+import { findAccount, readAccount } from './operator.ts';
+
+let namespace: Namespace;
+let db: Database;
+let options: DemoOptions;
+let folder: string;
+let file: string;
+
+beforeAll(async () => {
+  namespace = await createNamespace();
+  db = openTestDatabase(namespace);
+  const pepper = readPepper(namespace.env.KEY_PEPPER_FILE!);
+  options = { db, keys: createKeys({ db, pepper }) };
+});
+
+afterAll(async () => {
+  await db?.destroy();
+});
+
+beforeEach(async () => {
+  await db.deleteFrom('accounts').execute();
+  folder = await mkdtemp(path.join(os.tmpdir(), 'pillole-demo-'));
+  file = path.join(folder, 'demo-keys.json');
+});
+
+afterEach(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function expectGood(written: Record<Tier, string>): Promise<void> {
+  expect(Object.keys(written)).toEqual([...TIER_NAMES]);
+  for (const tier of TIER_NAMES) {
+    const account = (await findAccount(db, demoEmail(tier)))!;
+    expect(await readAccount(db, account)).toMatchObject({
+      liveKeys: 1,
+      subscription: { tier, inForce: true },
+      users: [{ verified: true }],
+    });
+    expect(await options.keys.recognise(account, written[tier])).toBeDefined();
+  }
+}
+
+const readKeys = async () => JSON.parse(await readFile(file, 'utf8')) as Record<Tier, string>;
+
+test('of several that make the demo accounts at once one does', async () => {
+  const results = await Promise.all(Array.from({ length: 4 }, () => createDemoAccounts(options)));
+  const made = results.filter((result) => result !== undefined);
+  expect(made).toHaveLength(1);
+  await expectGood(made[0]!);
+  expect(await createDemoAccounts(options)).toBeUndefined();
+});
+
+test('the file holds live keys, for its owner alone, also when two start at once', async () => {
+  const results = await Promise.all([1, 2, 3].map(() => ensureDemoKeys({ ...options, file })));
+  expect(results.filter((result) => result !== undefined)).toHaveLength(1);
+  await expectGood(await readKeys());
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect(await readdir(folder)).toEqual(['demo-keys.json']);
+  const before = await readKeys();
+  expect(await ensureDemoKeys({ ...options, file })).toBeUndefined();
+  expect(await readKeys()).toEqual(before);
+});
+
+test.each([
+  ['gone', undefined],
+  ['of another database', JSON.stringify({ basic: 'x', pro: 'y', institutional: 'z' })],
+  ['damaged', '{"basic"'],
+  ['no object', 'null'],
+])('a file that is %s is replaced, and the old keys are revoked', async (_, content) => {
+  const old = (await createDemoAccounts(options))!;
+  if (content !== undefined) await writeFile(file, content, { mode: 0o644 });
+  const made = await ensureDemoKeys({ ...options, file });
+  expect(made).toEqual(await readKeys());
+  expect(made).not.toEqual(old);
+  await expectGood(await readKeys());
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+});
+
+test('on a fresh database an old file is replaced', async () => {
+  await ensureDemoKeys({ ...options, file });
+  const old = await readKeys();
+  await db.deleteFrom('accounts').execute();
+  await ensureDemoKeys({ ...options, file });
+  expect(await readKeys()).not.toEqual(old);
+  await expectGood(await readKeys());
+});

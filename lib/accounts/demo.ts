@@ -1,0 +1,183 @@
+import { randomBytes } from 'node:crypto';
+import { open, readFile, rename, rm } from 'node:fs/promises';
+import { sql, type Transaction } from 'kysely';
+import { SCOPES } from '../access/access.ts';
+import { newId } from '../access/id.ts';
+import { TIER_NAMES, TIERS, type Tier } from '../access/tiers.ts';
+import type { Database } from '../postgres/database.ts';
+import type { Tables } from '../postgres/tables.ts';
+import { PERIOD_MS } from './billing.ts';
+import type { Keys } from './keys.ts';
+import { TEST_PROVIDER } from './test-billing.ts';
+
+export type DemoKeys = Readonly<Record<Tier, string>>;
+
+export interface DemoOptions {
+  readonly db: Database;
+  readonly keys: Keys;
+}
+
+const SYSTEM = { actor: 'system' } as const;
+
+/** Address of the user of a demo account; `.invalid` receives no mail anywhere (RFC 2606). */
+export function demoEmail(tier: Tier): string {
+  return `demo-${tier}@pillole.invalid`;
+}
+
+/**
+ * Makes one account a tier with one key each, unless they exist. Of several that run at once one
+ * makes them. @returns their keys, shown once; undefined when the accounts exist
+ */
+export function createDemoAccounts(options: DemoOptions): Promise<DemoKeys | undefined> {
+  return underLock(options.db, () => createUnlessThere(options));
+}
+
+/**
+ * Makes demo accounts if there are none, and sees to it that `file` holds a live key of each: if it
+ * is not there, or from another database, old demo keys are revoked and new ones written.
+ * @returns keys that were made now, to be shown; undefined when the file was good
+ */
+export function ensureDemoKeys(
+  options: DemoOptions & { readonly file: string },
+): Promise<DemoKeys | undefined> {
+  // The file is written under the lock: of two that start at once the later one finds it.
+  return underLock(options.db, async () => {
+    const made = (await createUnlessThere(options)) ?? (await replaceUnlessGood(options));
+    if (made !== undefined) await writeDemoKeys(options.file, made);
+    return made;
+  });
+}
+
+/** Replaces the file in one step: JSON of tier to key, readable by its owner alone. */
+export async function writeDemoKeys(file: string, keys: DemoKeys): Promise<void> {
+  const beside = `${file}.${process.pid}.${randomBytes(4).toString('hex')}.tmp`;
+  try {
+    // A name nobody has: what stands there, with which mode, cannot get in the way.
+    const handle = await open(beside, 'wx', 0o600);
+    try {
+      await handle.writeFile(`${JSON.stringify(keys, undefined, 2)}\n`);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(beside, file);
+  } catch (error) {
+    await rm(beside, { force: true });
+    throw error;
+  }
+}
+
+/** Other connections do the work meanwhile: the pool needs two. */
+function underLock<T>(db: Database, work: () => Promise<T>): Promise<T> {
+  return db.transaction().execute(async (tx) => {
+    await sql`SELECT pg_advisory_xact_lock(hashtext('demo of ' || current_schema()))`.execute(tx);
+    return work();
+  });
+}
+
+async function createUnlessThere({ db, keys }: DemoOptions): Promise<DemoKeys | undefined> {
+  const accounts = await db.transaction().execute(async (tx) => {
+    if ((await readDemoAccounts(tx)).size > 0) return undefined;
+    const made = new Map<Tier, string>();
+    for (const tier of TIER_NAMES) made.set(tier, await insertAccount(tx, tier));
+    return made;
+  });
+  return accounts === undefined ? undefined : createKeysOf(keys, accounts);
+}
+
+async function replaceUnlessGood({
+  db,
+  keys,
+  file,
+}: DemoOptions & { readonly file: string }): Promise<DemoKeys | undefined> {
+  const accounts = await readDemoAccounts(db);
+  // One that was closed and erased leaves the others; all are needed for a file.
+  if (accounts.size < TIER_NAMES.length) return undefined;
+  const written = await readFile(file, 'utf8').then(parseKeys, () => undefined);
+  let good = written !== undefined;
+  for (const [tier, accountId] of accounts) {
+    good &&= (await keys.recognise(accountId, written?.[tier] ?? '')) !== undefined;
+  }
+  if (good) return undefined;
+  for (const accountId of accounts.values()) await keys.revokeAll({ ...SYSTEM, accountId });
+  return createKeysOf(keys, accounts);
+}
+
+async function createKeysOf(
+  keys: Keys,
+  accounts: ReadonlyMap<Tier, string>,
+): Promise<DemoKeys | undefined> {
+  const made: Partial<Record<Tier, string>> = {};
+  for (const [tier, accountId] of accounts) {
+    const created = await keys.create({ ...SYSTEM, accountId, name: 'demo', scopes: SCOPES });
+    // The operator has suspended it, or its subscription ended: there is nothing to show.
+    if (created.kind !== 'ok') return undefined;
+    made[tier] = created.key;
+  }
+  return made as DemoKeys;
+}
+
+async function readDemoAccounts(
+  db: Database | Transaction<Tables>,
+): Promise<ReadonlyMap<Tier, string>> {
+  const rows = await db
+    .selectFrom('users')
+    .select(['email', 'account_id'])
+    .where('email', 'in', TIER_NAMES.map(demoEmail))
+    .execute();
+  const accounts = new Map<Tier, string>();
+  for (const tier of TIER_NAMES) {
+    const row = rows.find(({ email }) => email === demoEmail(tier));
+    if (row !== undefined) accounts.set(tier, row.account_id);
+  }
+  return accounts;
+}
+
+async function insertAccount(tx: Transaction<Tables>, tier: Tier): Promise<string> {
+  const id = newId('acc');
+  const now = new Date();
+  await tx
+    .insertInto('accounts')
+    .values({ id, name: `Demo ${TIERS[tier].title}` })
+    .execute();
+  await tx
+    .insertInto('users')
+    .values({
+      id: newId('usr'),
+      account_id: id,
+      email: demoEmail(tier),
+      password_hash: unknownPassword(),
+      email_verified_at: now,
+    })
+    .execute();
+  await tx
+    .insertInto('subscriptions')
+    .values({
+      account_id: id,
+      tier,
+      status: 'active',
+      period_end: new Date(now.getTime() + PERIOD_MS),
+      provider: TEST_PROVIDER,
+      provider_reference: newId('sub'),
+      updated_at: now,
+    })
+    .execute();
+  return id;
+}
+
+/** In the form of a real one, so that it costs the same to try; no password has this hash. */
+function unknownPassword(): string {
+  const text = (bytes: number) => randomBytes(bytes).toString('base64').replaceAll('=', '');
+  return `$scrypt$ln=15,r=8,p=1$${text(16)}$${text(32)}`;
+}
+
+function parseKeys(text: string): Partial<Record<Tier, string>> | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (typeof parsed !== 'object' || parsed === null) return undefined;
+    const known = Object.entries(parsed).filter(([, key]) => typeof key === 'string');
+    return Object.fromEntries(known);
+  } catch {
+    return undefined;
+  }
+}
