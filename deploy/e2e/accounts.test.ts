@@ -8,6 +8,7 @@ import { silentLog } from '../../lib/log.ts';
 import { openDatabase } from '../../lib/postgres/database.ts';
 import { makePill } from '../../lib/testing/pills.ts';
 import { createPoster } from '../../lib/testing/poster.ts';
+import { pasteReadme, readmeBlocks } from '../../lib/testing/readme.ts';
 import {
   launchStack,
   makeStackFolder,
@@ -77,7 +78,7 @@ async function dumpDatabase(): Promise<string> {
   }
 }
 
-test('demo keys work by their tier, survive a restart, and are stored nowhere', async () => {
+test('demo keys work by their tier, the README’s lines work as pasted, keys survive a restart and are stored nowhere', async () => {
   stack = await launchStack(folder);
   const keys = stack.demoKeys();
   const file = path.join(folder, 'demo-keys.json');
@@ -92,6 +93,18 @@ test('demo keys work by their tier, survive a restart, and are stored nowhere', 
   expect(await openSocket(keys.basic)).toEqual({ type: 'error', close: 4503 });
   expect((await openSocket(keys.pro)).type).toBe('welcome');
 
+  const [tryLines] = readmeBlocks('Try');
+  const pasted = pasteReadme(tryLines!.split('# watch the stream')[0]!, stack.addresses(), folder);
+  expect(pasted).toContain('{"status":"ok"}');
+  expect(pasted).toContain('"symbol":"7203.T"');
+  expect(pasted).toContain('"calls_per_day":10000');
+  expect(pasted).not.toContain('"code":"key_');
+  const [signUpLines] = readmeBlocks('Accounts and keys');
+  const ownKey = /pil_live_[0-9A-Za-z_]+/.exec(
+    pasteReadme(signUpLines!, stack.addresses(), folder),
+  );
+  expect(await latest(ownKey![0])).toBe(200);
+
   const pepper = readFileSync(path.join(folder, 'pepper'), 'utf8').trim();
   const database = await dumpDatabase();
   expect(await stack.stop()).toBe(0);
@@ -100,7 +113,8 @@ test('demo keys work by their tier, survive a restart, and are stored nowhere', 
   );
   expect(logs.join('').length).toBeGreaterThan(1_000);
   for (const text of [database, ...logs]) {
-    for (const secret of [...Object.values(keys), pepper]) expect(text).not.toContain(secret);
+    for (const secret of [...Object.values(keys), ownKey![0], pepper])
+      expect(text).not.toContain(secret);
   }
 
   stack = await launchStack(folder);

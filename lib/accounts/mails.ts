@@ -78,6 +78,9 @@ Your plan and your use: GET ${publicUrl}/api/account, GET ${publicUrl}/api/usage
 function subjectOf(type: string, data: Readonly<Record<string, unknown>>): string {
   if (type === 'quota.warning') return `${data.percent} % of today's calls are used`;
   if (type === 'payment.failed') return 'A payment failed: your access ends if it stays unpaid';
+  if (type === 'payment.reminder')
+    return `Your payment is due: access ends in ${data.days_left} days`;
+  if (type === 'key.expiring') return `Your key ${data.hint} ends soon: rotate it`;
   if (type === 'subscription.changed') return 'Your subscription has changed';
   return `pillole: ${type}`;
 }

@@ -89,6 +89,8 @@ describe('keys', () => {
 
   test.each([
     [{ name: '' }, '#/name'],
+    [{ name: `e${'\u0301'.repeat(100)}` }, '#/name'],
+    [{ name: 'x'.repeat(101) }, '#/name'],
     [{ name: 'x', scopes: ['write'] }, '#/scopes/0'],
     [{ name: 'x', scopes: [] }, '#/scopes'],
     [{ name: 'x', allow_cidrs: ['10.0.0.0/33'] }, '#/allow_cidrs'],

@@ -5,6 +5,7 @@ import { eraseClosedAccounts } from '../../../lib/accounts/close-account.ts';
 import { startEventMail } from '../../../lib/accounts/event-mail.ts';
 import { createKeys, type Keys } from '../../../lib/accounts/keys.ts';
 import { createPasswords } from '../../../lib/accounts/passwords.ts';
+import { raiseReminders } from '../../../lib/accounts/reminders.ts';
 import { createSessions, type Sessions } from '../../../lib/accounts/sessions.ts';
 import {
   createSubscriptions,
@@ -37,7 +38,7 @@ export interface AccountServices {
   close(): Promise<void>;
 }
 
-/** Opens them, and what runs beside requests: mails of events, renewals, erasure. */
+/** Opens them, and what runs beside requests: mails of events, renewals, reminders, erasure. */
 export function openAccountServices(options: {
   readonly db: Database;
   readonly pepper: Buffer;
@@ -52,8 +53,8 @@ export function openAccountServices(options: {
   const billing = createTestBilling({ pepper, pageUrl: `${addresses.api}/docs` });
   const eventMail = startEventMail({ db, mailer, publicUrl: addresses.api, log });
   const housekeeping = setInterval(() => {
-    Promise.all([renewDue(db), eraseClosedAccounts(db)]).catch((error) =>
-      log.warn({ err: error }, 'renewals and erasures could not be looked at'),
+    Promise.all([renewDue(db), raiseReminders(db), eraseClosedAccounts(db)]).catch((error) =>
+      log.warn({ err: error }, 'renewals, reminders and erasures could not be looked at'),
     );
   }, HOUSEKEEPING_MS);
   return {

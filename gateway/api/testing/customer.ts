@@ -22,6 +22,8 @@ export interface Customer {
   signUp(): Promise<void>;
   signIn(password?: string): Promise<Answer>;
   subscribe(tier: string): Promise<Answer>;
+  /** What a browser would send: the cookie and the CSRF token. */
+  credentials(): Record<string, string>;
 }
 
 export const PASSWORD = 'correct horse battery';
@@ -71,6 +73,7 @@ export function createCustomer(base: string, outbox: string, name: string): Cust
       await send('POST', `/api/billing/test/checkouts/${id}`, { outcome: 'paid' });
       return begun;
     },
+    credentials: () => ({ cookie: cookie ?? '', 'x-csrf-token': csrf ?? '' }),
   };
 }
 

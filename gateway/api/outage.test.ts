@@ -1,0 +1,84 @@
+import getPort from 'get-port';
+import { request } from 'undici';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Database } from '../../lib/postgres/database.ts';
+import {
+  createTestAccount,
+  openTestDatabase,
+  type TestAccount,
+} from '../../lib/testing/accounts.ts';
+import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
+import { openPostgresProxy, type PostgresProxy } from '../../lib/testing/postgres-proxy.ts';
+import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
+import { waitFor } from '../../lib/testing/wait.ts';
+
+let namespace: Namespace;
+let db: Database;
+let proxy: PostgresProxy;
+let api: TestProcess;
+let base: string;
+let pro: TestAccount;
+let institutional: TestAccount;
+
+beforeAll(async () => {
+  namespace = await createNamespace();
+  db = openTestDatabase(namespace);
+  proxy = await openPostgresProxy(namespace.engines.postgresUrl);
+  pro = await createTestAccount(db, namespace, { tier: 'pro' });
+  institutional = await createTestAccount(db, namespace, { tier: 'institutional' });
+  const port = await getPort();
+  base = `http://127.0.0.1:${port}`;
+  api = await startProcess('gateway/api/main.js', [], {
+    ...{ ...namespace.env, API_PORT: String(port), DATABASE_URL: proxy.url },
+  });
+  await api.ready();
+});
+
+afterAll(async () => {
+  proxy?.set('', 'open');
+  await api?.stop();
+  await proxy?.close();
+  await db?.destroy();
+});
+
+async function ask(path: string, key?: string) {
+  const headers = key === undefined ? {} : { 'x-api-key': key };
+  const { statusCode, headers: answered, body } = await request(`${base}${path}`, { headers });
+  const text = await body.text();
+  return { status: statusCode, headers: answered, text, body: JSON.parse(text) };
+}
+
+const LATEST = '/api/pills/latest?symbol=NONE.T';
+
+test.each(['cut', 'frozen'] as const)(
+  'PostgreSQL is %s: metered 503, unmetered goes on, then all as before',
+  async (how) => {
+    for (const { key } of [pro, institutional]) {
+      expect((await ask(LATEST, key)).status).toBe(404);
+    }
+    const unseen = await createTestAccount(db, namespace, { tier: 'institutional' });
+    proxy.set('', how);
+    try {
+      const refused = await ask(LATEST, pro.key);
+      expect([refused.status, refused.body.code]).toEqual([503, 'accounts_unavailable']);
+      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+      expect(refused.text).not.toMatch(/ECONN|SELECT|stack|node_modules/i);
+      expect((await ask(LATEST, institutional.key)).status).toBe(404);
+      const stranger = await ask(LATEST, unseen.key);
+      expect([stranger.status, stranger.body.code]).toEqual([503, 'accounts_unavailable']);
+      for (const path of ['/api/account', '/api/usage']) {
+        expect([200, 503]).toContain((await ask(path, institutional.key)).status);
+      }
+      await waitFor('the status to tell it', async () => {
+        const { status, body } = await ask('/api/status');
+        expect(status).toBe(200);
+        return body.components.accounts.state === 'down' || body.components;
+      });
+    } finally {
+      proxy.set('', 'open');
+    }
+    for (const { key } of [pro, institutional, unseen]) {
+      await waitFor('the way back', async () => (await ask(LATEST, key)).status === 404);
+    }
+  },
+);
