@@ -6,7 +6,7 @@ import { refuse } from '../http/refuse.ts';
 import { createHttpServer, isAmbiguous } from '../http/server.ts';
 import { createGuard, type GuardOptions } from './guard.ts';
 import { HTTP_LIMITS } from './limits.ts';
-import { addOpenApi, REFERENCE_PATH } from './openapi.ts';
+import { addOpenApi, isReference } from './openapi.ts';
 import { compileSchema } from './validation.ts';
 
 export interface ApiAppOptions extends GuardOptions {
@@ -31,7 +31,7 @@ export async function createApiApp(options: ApiAppOptions): Promise<FastifyInsta
   app.decorateRequest('rawBody', undefined);
   app.decorateRequest('refusableAtMs', 0);
   app.addHook('onRoute', ({ url, config }) => {
-    if (config?.access !== undefined || url.startsWith(REFERENCE_PATH)) return;
+    if (config?.access !== undefined || isReference(url)) return;
     throw new Error(`${url} names no access rule.`);
   });
   app.addHook('onRequest', (request, reply, done) => {

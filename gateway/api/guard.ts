@@ -18,6 +18,7 @@ import type { ProblemMembers } from '../http/problems.ts';
 import { refuse } from '../http/refuse.ts';
 import type { AccountRule } from './access-rule.ts';
 import { REFUSAL_AFTER_MS, REFUSALS_HELD_MAX } from './limits.ts';
+import { isReference } from './openapi.ts';
 import { hasCsrfToken, type SessionFinder } from './session-cookie.ts';
 
 export interface GuardOptions {
@@ -65,45 +66,52 @@ export function createGuard(options: GuardOptions): onRequestHookHandler {
     }
   };
 
-  const onSession = async (rule: AccountRule, request: FastifyRequest, reply: FastifyReply) => {
+  /** @returns whether it may go on; a reply is no answer to that, since awaiting one gives nothing */
+  const onSession = async (
+    rule: AccountRule,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<boolean> => {
     const found = await findSession(request);
-    if (found === 'unavailable') {
-      return refuse(reply, 'accounts_unavailable', { retry_after_s: 1 });
-    }
-    if (found === undefined) {
+    if (found === 'unavailable') refuse(reply, 'accounts_unavailable', { retry_after_s: 1 });
+    else if (found === undefined) {
       const code = rule.accepts.includes('key') ? 'key_invalid' : 'session_required';
-      return refusals.send(request, reply, code);
-    }
-    if (!isSafe(request.method) && !hasCsrfToken(request, found)) {
-      return refuse(reply, 'csrf_token_invalid');
-    }
-    return enter(rule, request, reply, found);
+      refusals.send(request, reply, code);
+    } else if (!isSafe(request.method) && !hasCsrfToken(request, found)) {
+      refuse(reply, 'csrf_token_invalid');
+    } else return enter(rule, request, reply, found);
+    return false;
   };
   const enter = async (
     rule: AccountRule,
     request: FastifyRequest,
     reply: FastifyReply,
     session: Session,
-  ) => {
+  ): Promise<boolean> => {
     const account = await keyring.account(session.accountId);
     if (account === 'unavailable' || account === undefined) {
-      return refuse(reply, 'accounts_unavailable', { retry_after_s: 1 });
+      refuse(reply, 'accounts_unavailable', { retry_after_s: 1 });
+      return false;
     }
     request.caller = { account, key: undefined, session };
     const denial = denialOf(rule, account, undefined);
-    return denial === undefined ? undefined : refuse(reply, ...denial);
+    if (denial !== undefined) refuse(reply, ...denial);
+    return denial === undefined;
   };
 
   return (request, reply, done) => {
     const rule = request.routeOptions.config.access;
-    if (rule === undefined || rule.by === 'nobody') return done();
+    const { url } = request.routeOptions;
+    if (rule?.by === 'nobody' || url === undefined || isReference(url)) return done();
+    // No route without a rule can be added; should one be, it is closed.
+    if (rule === undefined) return done(new Error(`${url} names no access rule.`));
     request.refusableAtMs = performance.now() + REFUSAL_AFTER_MS;
     const byKey =
       rule.accepts.includes('key') &&
       (headerOf(request) !== undefined || !rule.accepts.includes('session') || !hasCookie(request));
     if (byKey) return onKey(rule, request, reply, done);
-    onSession(rule, request, reply).then((sent) => {
-      if (sent === undefined) done();
+    onSession(rule, request, reply).then((mayGoOn) => {
+      if (mayGoOn) done();
     }, done);
     return undefined;
   };
@@ -224,16 +232,18 @@ function isSafe(method: string): boolean {
 function createRefusals() {
   let held = 0;
   return {
-    send(request: FastifyRequest, reply: FastifyReply, code: ProblemCode): FastifyReply {
+    send(request: FastifyRequest, reply: FastifyReply, code: ProblemCode): void {
       const leftMs = request.refusableAtMs - performance.now();
       // In a flood of them the process comes first; it is then too busy to be timed.
-      if (leftMs <= 0 || held >= REFUSALS_HELD_MAX) return refuse(reply, code);
+      if (leftMs <= 0 || held >= REFUSALS_HELD_MAX) {
+        refuse(reply, code);
+        return;
+      }
       held += 1;
       setTimeout(() => {
         held -= 1;
         refuse(reply, code);
       }, leftMs);
-      return reply;
     },
   };
 }

@@ -69,6 +69,10 @@ test('the document is valid OpenAPI 3.1, by an independent validator', async () 
   expect(valid).toBe(true);
 });
 
+test('/openapi.json is the same document', async () => {
+  expect(await get('/openapi.json')).toEqual(document);
+});
+
 test('every operation has a summary, an answer with an example, and its problems', () => {
   expect(operations.length).toBeGreaterThan(10);
   for (const [name, { summary, responses, requestBody }] of operations) {

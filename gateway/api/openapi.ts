@@ -7,7 +7,12 @@ import type { AccessRule } from './access-rule.ts';
 import { EXAMPLE_MEMBERS } from './problem-examples.ts';
 
 /** Where the reference page is; its own routes are the only ones without an access rule. */
-export const REFERENCE_PATH = '/docs';
+const REFERENCE_PATH = '/docs';
+
+/** Whether a route belongs to the reference page: those need no access rule. */
+export function isReference(url: string): boolean {
+  return url === REFERENCE_PATH || url.startsWith(`${REFERENCE_PATH}/`);
+}
 
 const TAGS = [
   ['pills', 'Read pills'],
@@ -44,6 +49,8 @@ export async function addOpenApi(app: FastifyInstance, publicUrl: string): Promi
     transform: ({ schema, url, route }) => ({ url, schema: complete(schema, route) }),
   });
   await app.register(swaggerUi, { routePrefix: REFERENCE_PATH, staticCSP: true });
+  const config = { access: { by: 'nobody' } } as const;
+  app.get('/openapi.json', { config, schema: { hide: true } }, () => app.swagger());
 }
 
 /** Adds what follows from the rule of a route and from how its input is read. */

@@ -89,6 +89,13 @@ describe('identifies', () => {
     expect(await keyring.account('acc_none')).toBeUndefined();
   });
 
+  test('an id is no key, whatever was looked up by it', async () => {
+    const { keyId } = await makeAccount();
+    expect(verdict(await keyring.identifyById(keyId, HOME))).toBe('key');
+    const asKey = keyring.identify(keyId, HOME);
+    expect(asKey).toEqual({ kind: 'refused', fault: 'malformed' });
+  });
+
   test('a missing and a malformed key without a look-up, refused', () => {
     expect(keyring.identify(undefined, HOME)).toEqual({ kind: 'refused', fault: 'missing' });
     for (const text of ['', 'x', `${newKey()} `, newKey().slice(0, -1), 'k'.repeat(1_000_000)]) {

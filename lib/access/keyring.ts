@@ -88,9 +88,10 @@ class PostgresKeyring implements Keyring {
    * By the key itself: an HMAC on each call costs 8 µs, this 0.5 µs with 100,000 keys. Comparing
    * the text tells nothing by its time: it comes to that only under an equal hash, which is seeded
    * per process.
-   * By its id as well: `key_…` is no well-formed key.
    */
   readonly #keys: ByAccount<KnownKey> = createByAccount(KEYS_MAX);
+  /** By its id, apart: ids are no secret, so nothing that a client sends may be looked up here. */
+  readonly #keysById: ByAccount<KnownKey> = createByAccount(KEYS_MAX);
   readonly #accounts: ByAccount<AccountAccess> = createByAccount(ACCOUNTS_MAX);
   readonly #refusals = new Map<
     string,
@@ -123,7 +124,7 @@ class PostgresKeyring implements Keyring {
 
   identify(text: string | undefined, address: string): Identified | Promise<Identified> {
     if (text === undefined) return MISSING;
-    const known = this.#known(text);
+    const known = liveIn(this.#keys, text);
     if (known !== undefined) return this.#answer(known, address);
     if (!isWellFormedKey(text)) return MALFORMED;
     const refusal = this.#refusals.get(text);
@@ -132,16 +133,29 @@ class PostgresKeyring implements Keyring {
     }
     // A copy: what came in may be a slice that keeps a whole request alive.
     const handle = Buffer.from(text, 'latin1').toString('latin1');
-    return this.#lookUp(handle, () =>
-      readKey(this.#pool, { hash: hashKey(handle, this.#pepper) }),
-    ).then((outcome) => this.#answer(outcome, address));
+    return this.#lookUps
+      .run(handle, {
+        read: () => readKey(this.#pool, { hash: hashKey(handle, this.#pepper) }),
+        accountOf,
+        keep: (found) => this.#keep(handle, outcomeOf(found)),
+      })
+      .then((found) => this.#answerFound(found, address));
   }
 
   async identifyById(keyId: string, address: string): Promise<Identified> {
-    const known = this.#known(keyId);
+    const known = liveIn(this.#keysById, keyId);
     if (known !== undefined) return this.#answer(known, address);
-    const outcome = await this.#lookUp(keyId, () => readKey(this.#pool, { id: keyId }));
-    return this.#answer(outcome, address);
+    const found = await this.#lookUps.run(`id ${keyId}`, {
+      read: () => readKey(this.#pool, { id: keyId }),
+      accountOf,
+      keep: (record) => {
+        const outcome = outcomeOf(record);
+        if (!('fault' in outcome)) {
+          this.#keysById.put(keyId, outcome.key.account.id, outcome);
+        }
+      },
+    });
+    return this.#answerFound(found, address);
   }
 
   async account(accountId: string): Promise<AccountAccess | undefined | 'unavailable'> {
@@ -197,32 +211,14 @@ class PostgresKeyring implements Keyring {
     await this.#pool.close();
   }
 
-  /** Unless its time is over: then it goes the way of every refused key, a look-up. */
-  #known(handle: string): KnownKey | undefined {
-    const known = this.#keys.get(handle);
-    if (known === undefined) return undefined;
-    const { expiresAtMs } = known.key;
-    if (expiresAtMs === undefined || Date.now() < expiresAtMs) return known;
-    this.#keys.delete(handle);
-    return undefined;
-  }
-
   #answer(outcome: Outcome | 'unavailable', address: string): Identified {
     if (outcome === 'unavailable' || this.isStale()) return UNAVAILABLE;
     if ('fault' in outcome) return { kind: 'refused', fault: outcome.fault };
     return isAllowed(outcome.allowList, address) ? outcome.identified : ADDRESS_REFUSED;
   }
 
-  async #lookUp(
-    handle: string,
-    read: () => Promise<KeyRecord | undefined>,
-  ): Promise<Outcome | 'unavailable'> {
-    const record = await this.#lookUps.run(handle, {
-      read,
-      accountOf: (found) => found?.key.account.id,
-      keep: (found) => this.#keep(handle, outcomeOf(found)),
-    });
-    return record === 'unavailable' ? record : outcomeOf(record);
+  #answerFound(found: KeyRecord | undefined | 'unavailable', address: string): Identified {
+    return this.#answer(found === 'unavailable' ? found : outcomeOf(found), address);
   }
 
   #keep(handle: string, outcome: Outcome): void {
@@ -240,6 +236,7 @@ class PostgresKeyring implements Keyring {
   #changed(accountId: string | undefined): void {
     this.#lookUps.changed(accountId);
     this.#keys.drop(accountId);
+    this.#keysById.drop(accountId);
     this.#accounts.drop(accountId);
     this.#refusals.clear();
     for (const listener of this.#listeners) {
@@ -250,6 +247,20 @@ class PostgresKeyring implements Keyring {
       }
     }
   }
+}
+
+/** Unless its time is over: then it goes the way of every refused key, a look-up. */
+function liveIn(keys: ByAccount<KnownKey>, handle: string): KnownKey | undefined {
+  const known = keys.get(handle);
+  if (known === undefined) return undefined;
+  const { expiresAtMs } = known.key;
+  if (expiresAtMs === undefined || Date.now() < expiresAtMs) return known;
+  keys.delete(handle);
+  return undefined;
+}
+
+function accountOf(found: KeyRecord | undefined): string | undefined {
+  return found?.key.account.id;
 }
 
 function outcomeOf(record: KeyRecord | undefined): Outcome {

@@ -4,7 +4,7 @@ import { hashToken, newToken } from './secret-token.ts';
 
 /** A session ends after this, used or not, and after this without use. */
 export const SESSION_MAX_S = 14 * 86_400;
-const SESSION_IDLE_S = 86_400;
+export const SESSION_IDLE_S = 86_400;
 /** Sessions of one user; with one more the oldest ends. */
 const SESSIONS_PER_USER_MAX = 20;
 

@@ -30,10 +30,10 @@ const TEXT_CHARS_MAX = 64 * 1024;
 export function openMailer(config: MailConfig): Mailer {
   const options = (mail: Mail): SendMailOptions => ({
     from: config.from,
-    to: oneLine(mail.to),
+    to: addressLine(mail.to),
     subject: oneLine(mail.subject),
     text: mail.text.slice(0, TEXT_CHARS_MAX),
-    ...(mail.replyTo === undefined ? {} : { replyTo: oneLine(mail.replyTo) }),
+    ...(mail.replyTo === undefined ? {} : { replyTo: addressLine(mail.replyTo) }),
     ...(mail.priority === undefined ? {} : { priority: mail.priority }),
     // No file and no address is ever read on behalf of a text.
     disableFileAccess: true,
@@ -63,7 +63,22 @@ export function openMailer(config: MailConfig): Mailer {
   };
 }
 
-/** A line break in an address or a subject would begin a header of somebody else's choice. */
+/**
+ * Whether a mail that was not taken was refused itself, its sender, recipient or text: others may
+ * well be taken. Otherwise the server was not reached, or takes nothing from us now.
+ */
+export function isMailRefused(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return code === 'EENVELOPE' || code === 'EMESSAGE';
+}
+
+/** With a line break, or a space in its place, an address would be read as somebody else's. */
+function addressLine(text: string): string {
+  if (oneLine(text) === text) return text;
+  throw Object.assign(new Error('An address must be one line'), { code: 'EENVELOPE' });
+}
+
+/** A line break in a subject would begin a header of somebody else's choice. */
 function oneLine(text: string): string {
   return text.replaceAll(/[\r\n\0]+/g, ' ');
 }

@@ -1,4 +1,4 @@
-import { Kysely, PostgresDialect } from 'kysely';
+import { Kysely, PostgresDialect, type PostgresPoolClient } from 'kysely';
 import pg from 'pg';
 import type { Log } from '../log.ts';
 import type { Tables } from './tables.ts';
@@ -47,7 +47,10 @@ export function connectionConfig(options: Omit<DatabaseOptions, 'log'>): pg.Clie
   };
 }
 
-/** Opens a pool; it connects when it is used first. `destroy()` ends it. */
+/**
+ * Opens a pool; it connects when it is used first. `destroy()` ends it. A connection whose answer
+ * did not come is thrown away: one that hangs costs one time-out, not every statement after it.
+ */
 export function openDatabase(options: DatabaseOptions): Database {
   const pool = new pg.Pool({
     ...connectionConfig(options),
@@ -58,7 +61,39 @@ export function openDatabase(options: DatabaseOptions): Database {
   pool.on('error', (error) => options.log.warn({ err: error }, 'a database connection broke'));
   // One that breaks in use fails its query; without a listener it would end the process as well.
   pool.on('connect', (client) => client.on('error', () => {}));
-  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  const connect = async () => lend(await pool.connect());
+  return new Kysely<Tables>({
+    dialect: new PostgresDialect({ pool: { connect, end: () => pool.end() } }),
+  });
+}
+
+/**
+ * Lends a connection of the pool for one transaction or statement. After a time-out the driver
+ * goes on to wait for the answer, so that whatever is sent next waits behind it: the connection
+ * leaves the pool at once, and what is still asked of it, e.g. a rollback, fails at once.
+ */
+function lend(client: pg.PoolClient): PostgresPoolClient {
+  let lost: Error | undefined;
+  const query = async (text: string, values: readonly unknown[]) => {
+    if (lost !== undefined) throw lost;
+    try {
+      return await client.query(text, [...values]);
+    } catch (error) {
+      // What the server itself says is an answer; anything else leaves the connection unknown.
+      if (!(error instanceof pg.DatabaseError) && lost === undefined) {
+        lost = error as Error;
+        client.release(lost);
+      }
+      throw error;
+    }
+  };
+  return {
+    // The other form takes a cursor: nobody opens one.
+    query: query as unknown as PostgresPoolClient['query'],
+    release() {
+      if (lost === undefined) client.release();
+    },
+  };
 }
 
 /** Whether an error says that a row with this key exists (SQLSTATE 23505). */

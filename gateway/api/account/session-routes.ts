@@ -81,7 +81,7 @@ export function addSessionRoutes(app: FastifyInstance, services: AccountServices
       access: SIGNED_IN,
       answers: { 204: { description: 'Signed out; the cookie is taken back.' } },
       async handle(request, reply) {
-        await sessions.end(sessionTokenOf(request)!);
+        if (callerOf(request).session !== undefined) await sessions.end(sessionTokenOf(request)!);
         clearSessionCookie(reply, isSecure);
         return reply.code(204).send();
       },

@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import {
+  alreadySignedUpMail,
+  eventMail,
+  passwordChangedMail,
+  resetMail,
+  verificationMail,
+} from './mails.ts';
+
+const TO = 'trader@example.com';
+const URL_OF_US = 'https://api.pillole.example';
+const TOKEN = 'a'.repeat(43);
+
+test.each([
+  ['/api/users/verify', verificationMail, ['token']],
+  ['/api/password/reset/confirm', resetMail, ['token', 'password']],
+] as const)('the mail for %s holds a call that can be pasted', (path, make, fields) => {
+  const { to, subject, text } = make(TO, URL_OF_US, TOKEN);
+  expect(to).toBe(TO);
+  expect(subject).not.toContain(TOKEN);
+  const [, url, body] = /curl (\S+) .*\\\n.*-d '(.*)'/.exec(text) ?? [];
+  expect(url).toBe(`${URL_OF_US}${path}`);
+  const sent = JSON.parse(body!);
+  expect(Object.keys(sent)).toEqual(fields);
+  expect(sent.token).toBe(TOKEN);
+});
+
+test.each([
+  ['an account exists', alreadySignedUpMail(TO, URL_OF_US)],
+  ['a password was changed', passwordChangedMail(TO, URL_OF_US)],
+])('the mail that %s says what to do if it was somebody else', (_, mail) => {
+  expect(mail.to).toBe(TO);
+  expect(mail.text).toContain(`POST ${URL_OF_US}/api/password/reset`);
+});
+
+test.each([
+  ['quota.warning', { percent: 80, used: 800, limit: 1_000 }, /80 %/],
+  ['payment.failed', { tier: 'pro', days_left: 7 }, /payment failed/i],
+  ['subscription.changed', { tier: 'pro', previous_tier: null }, /subscription/i],
+  ['something.new', { text: 'a', list: [1, 'b'] }, /something\.new/],
+])('the event %s is told with all that it holds', (type, data, subject) => {
+  const mail = eventMail(TO, URL_OF_US, { type, data });
+  expect(mail).toMatchObject({ to: TO, subject: expect.stringMatching(subject) });
+  expect(mail.subject).not.toMatch(/[\r\n]|undefined/);
+  for (const [name, value] of Object.entries(data)) {
+    const told = typeof value === 'string' ? value : JSON.stringify(value);
+    expect(mail.text).toContain(`\n  ${name}: ${told}\n`);
+  }
+});

@@ -1,0 +1,173 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Database } from '../postgres/database.ts';
+import { openTestDatabase } from '../testing/accounts.ts';
+import { createNamespace, type Namespace } from '../testing/namespace.ts';
+import { openTestUsers, type TestUsers } from '../testing/users.ts';
+import { readAudit } from './audit.ts';
+import { hashToken } from './secret-token.ts';
+import type { Sessions } from './sessions.ts';
+import { ATTEMPT_LIMITS, emailOfResetToken, type Users } from './users.ts';
+
+const HOME = '192.0.2.1';
+const OLD = 'correct horse battery';
+const NEW = 'incorrect horse battery';
+
+let namespace: Namespace;
+let db: Database;
+let opened: TestUsers;
+let users: Users;
+let sessions: Sessions;
+let email: string;
+let emails = 0;
+
+beforeAll(async () => {
+  namespace = await createNamespace();
+  db = openTestDatabase(namespace);
+});
+
+afterAll(async () => {
+  await db?.destroy();
+});
+
+beforeEach(async () => {
+  opened = await openTestUsers(db);
+  ({ users, sessions } = opened);
+  emails += 1;
+  email = `trader${emails}@example.com`;
+});
+
+afterEach(async () => {
+  await opened.close();
+});
+
+const wanted = { password: OLD, accountName: 'Desk 4', address: HOME };
+
+const readUser = () =>
+  db.selectFrom('users').selectAll().where('email', '=', email).executeTakeFirstOrThrow();
+const readTokens = async () =>
+  db
+    .selectFrom('mail_tokens')
+    .selectAll()
+    .where('user_id', '=', (await readUser()).id)
+    .execute();
+
+/** Signs up; the mail for it is the first. @returns the token in it */
+async function signUp(): Promise<string> {
+  expect(await users.signUp({ ...wanted, email })).toEqual({ kind: 'ok' });
+  return opened.mailedToken(1);
+}
+
+async function signIn(password: string, address = HOME): Promise<string> {
+  return (await users.signIn(email, password, address)).kind;
+}
+
+async function expire(token: string): Promise<void> {
+  const expired = await db
+    .updateTable('mail_tokens')
+    .set({ expires_at: new Date(Date.now() - 1) })
+    .where('hash', '=', hashToken(token))
+    .executeTakeFirst();
+  expect(expired.numUpdatedRows).toBe(1n);
+}
+
+describe('a new password by mail', () => {
+  /** Signs up, verifies and asks for it: the second mail. @returns the token in it */
+  async function requestReset(): Promise<string> {
+    await users.verifyEmail(await signUp());
+    expect(await users.requestReset(email.toUpperCase(), HOME)).toEqual({ kind: 'ok' });
+    return opened.mailedToken(2);
+  }
+
+  test('ends all sessions of the user and of nobody else, works once, and is told', async () => {
+    const token = await requestReset();
+    const own = await Promise.all([sessionOf(email), sessionOf(email)]);
+    const otherEmail = `other.${email}`;
+    await users.signUp({ ...wanted, email: otherEmail });
+    const others = await sessionOf(otherEmail);
+    await users.requestReset(email, HOME);
+    expect(await emailOfResetToken(db, token)).toBe(email);
+    expect(await users.resetPassword(token, NEW, HOME)).toBe(true);
+    for (const session of own) expect(await sessions.find(session)).toBeUndefined();
+    expect(await sessions.find(others)).toBeDefined();
+    expect(await signIn(OLD)).toBe('refused');
+    expect(await signIn(NEW)).toBe('ok');
+    expect(opened.subjects().at(-1)).toBe('Your password was changed');
+    // It is used up, and any other that was on its way is void.
+    expect(await readTokens()).toEqual([]);
+    expect(await users.resetPassword(token, OLD, HOME)).toBe(false);
+    expect(await signIn(NEW)).toBe('ok');
+    const { id, account_id: accountId } = await readUser();
+    const audit = await readAudit(db, accountId, { limit: 10 });
+    const changed = audit.filter(({ action }) => action === 'password.changed');
+    expect(changed).toMatchObject([{ actor: `user:${id}`, address: HOME }]);
+  });
+
+  test('is had 30 min: an expired token changes nothing', async () => {
+    const token = await requestReset();
+    const [row] = await readTokens();
+    const lifeMs = row!.expires_at.getTime() - row!.created_at.getTime();
+    expect(Math.abs(lifeMs - 1_800_000)).toBeLessThan(60_000);
+    const session = await sessionOf(email);
+    await expire(token);
+    expect(await users.resetPassword(token, NEW, HOME)).toBe(false);
+    expect(await sessions.find(session)).toBeDefined();
+    expect(await signIn(OLD)).toBe('ok');
+    expect(opened.smtp.mails).toHaveLength(2);
+    expect(await readTokens()).toEqual([]);
+  });
+
+  test('is not had by a token to verify an address, nor the other way', async () => {
+    const verify = await signUp();
+    expect(await emailOfResetToken(db, verify)).toBeUndefined();
+    expect(await users.resetPassword(verify, NEW, HOME)).toBe(false);
+    await users.requestReset(email, HOME);
+    const reset = opened.mailedToken(2);
+    expect(await users.verifyEmail(reset)).toBe(false);
+    expect(await users.verifyEmail(verify)).toBe(true);
+    expect(await users.resetPassword(reset, NEW, HOME)).toBe(true);
+  });
+
+  test('of 20 that use one token at once one is the new one', async () => {
+    const token = await requestReset();
+    const passwords = Array.from({ length: 20 }, (_, index) => `${NEW} ${index}`);
+    const used = await Promise.all(
+      passwords.map((password) => users.resetPassword(token, password, HOME)),
+    );
+    expect(used.filter((isSet) => isSet)).toHaveLength(1);
+    expect(await signIn(passwords[used.indexOf(true)]!)).toBe('ok');
+  });
+
+  test('is asked for nobody with the same answer and no mail; 5 an hour for one', async () => {
+    expect(await users.requestReset(email, HOME)).toEqual({ kind: 'ok' });
+    expect(await users.resendVerification(email, HOME)).toEqual({ kind: 'ok' });
+    expect(opened.smtp.mails).toEqual([]);
+    for (let mail = 2; mail < ATTEMPT_LIMITS.mailToUser.max; mail += 1) {
+      expect(await users.requestReset(email, `192.0.2.${mail}`)).toEqual({ kind: 'ok' });
+    }
+    const limited = await users.requestReset(email, '198.51.100.1');
+    if (limited.kind !== 'limited') throw new Error(limited.kind);
+    expect(limited.retryAfterS).toBeGreaterThan(59 * 60);
+    expect(limited.retryAfterS).toBeLessThanOrEqual(60 * 60);
+  });
+});
+
+test('a new password by the old one ends all sessions; a wrong old one changes nothing', async () => {
+  await signUp();
+  const { id } = await readUser();
+  const session = await sessionOf(email);
+  expect(await users.changePassword(id, NEW, NEW, HOME)).toBe(false);
+  expect(await users.changePassword('usr_none', OLD, NEW, HOME)).toBe(false);
+  expect(await sessions.find(session)).toBeDefined();
+  expect(await users.hasPassword(id, OLD)).toBe(true);
+  expect(await users.changePassword(id, OLD, NEW, HOME)).toBe(true);
+  expect(await sessions.find(session)).toBeUndefined();
+  expect(await users.hasPassword(id, OLD)).toBe(false);
+  expect(await users.hasPassword(id, NEW)).toBe(true);
+  expect(opened.subjects().at(-1)).toBe('Your password was changed');
+});
+
+async function sessionOf(address: string): Promise<string> {
+  const signedIn = await users.signIn(address, OLD, HOME);
+  if (signedIn.kind !== 'ok') throw new Error(signedIn.kind);
+  return signedIn.token;
+}

@@ -1,0 +1,214 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Database } from '../postgres/database.ts';
+import { openTestDatabase } from '../testing/accounts.ts';
+import { createNamespace, type Namespace } from '../testing/namespace.ts';
+import { openTestUsers, type TestUsers } from '../testing/users.ts';
+import { readAudit } from './audit.ts';
+import { hashToken } from './secret-token.ts';
+import type { Sessions } from './sessions.ts';
+import { ATTEMPT_LIMITS, type Users } from './users.ts';
+
+const HOME = '192.0.2.1';
+const OLD = 'correct horse battery';
+const NEW = 'incorrect horse battery';
+
+let namespace: Namespace;
+let db: Database;
+let opened: TestUsers;
+let users: Users;
+let sessions: Sessions;
+let email: string;
+let emails = 0;
+
+beforeAll(async () => {
+  namespace = await createNamespace();
+  db = openTestDatabase(namespace);
+});
+
+afterAll(async () => {
+  await db?.destroy();
+});
+
+beforeEach(async () => {
+  opened = await openTestUsers(db);
+  ({ users, sessions } = opened);
+  emails += 1;
+  email = `trader${emails}@example.com`;
+});
+
+afterEach(async () => {
+  await opened.close();
+});
+
+const wanted = { password: OLD, accountName: 'Desk 4', address: HOME };
+
+const readUser = () =>
+  db.selectFrom('users').selectAll().where('email', '=', email).executeTakeFirstOrThrow();
+const readTokens = async () =>
+  db
+    .selectFrom('mail_tokens')
+    .selectAll()
+    .where('user_id', '=', (await readUser()).id)
+    .execute();
+
+/** Signs up; the mail for it is the first. @returns the token in it */
+async function signUp(): Promise<string> {
+  expect(await users.signUp({ ...wanted, email })).toEqual({ kind: 'ok' });
+  return opened.mailedToken(1);
+}
+
+async function signIn(password: string, address = HOME): Promise<string> {
+  return (await users.signIn(email, password, address)).kind;
+}
+
+async function expire(token: string): Promise<void> {
+  const expired = await db
+    .updateTable('mail_tokens')
+    .set({ expires_at: new Date(Date.now() - 1) })
+    .where('hash', '=', hashToken(token))
+    .executeTakeFirst();
+  expect(expired.numUpdatedRows).toBe(1n);
+}
+
+describe('signing up', () => {
+  test('makes a user, whose address is verified once by the mailed token', async () => {
+    const token = await signUp();
+    expect(opened.smtp.mails[0]!.recipients).toEqual([email]);
+    expect(await readUser()).toMatchObject({ email_verified_at: null });
+    expect(await users.verifyEmail(token)).toBe(true);
+    const { email_verified_at: at, account_id: accountId } = await readUser();
+    expect(at).toBeInstanceOf(Date);
+    expect(await users.verifyEmail(token)).toBe(false);
+    expect(await users.verifyEmail('a'.repeat(43))).toBe(false);
+    const audit = await readAudit(db, accountId, { limit: 10 });
+    expect(audit.map(({ action }) => action)).toEqual(['email.verified', 'account.opened']);
+    expect(JSON.stringify([await readUser(), audit])).not.toContain(OLD);
+  });
+
+  test('lives 24 h in its mail: an expired token is refused and gone, another can be had', async () => {
+    const token = await signUp();
+    const [row] = await readTokens();
+    const lifeMs = row!.expires_at.getTime() - row!.created_at.getTime();
+    expect(Math.abs(lifeMs - 86_400_000)).toBeLessThan(60_000);
+    await expire(token);
+    expect(await users.verifyEmail(token)).toBe(false);
+    expect(await readUser()).toMatchObject({ email_verified_at: null });
+    expect(await readTokens()).toEqual([]);
+    expect(await users.resendVerification(email.toUpperCase(), HOME)).toEqual({ kind: 'ok' });
+    expect(await users.verifyEmail(opened.mailedToken(2))).toBe(true);
+    // Nothing is left to verify.
+    expect(await users.resendVerification(email, HOME)).toEqual({ kind: 'ok' });
+    expect(opened.smtp.mails).toHaveLength(2);
+  });
+
+  test('with a known address answers the same, changes nothing and tells its owner', async () => {
+    await signUp();
+    const before = await readUser();
+    const again = { ...wanted, email: email.toUpperCase(), password: NEW };
+    expect(await users.signUp(again)).toEqual({ kind: 'ok' });
+    expect(await readUser()).toEqual(before);
+    expect(opened.subjects()[1]).toBe('You have an account already');
+    expect(opened.smtp.mails[1]!.text).not.toMatch(/token/);
+    expect(await signIn(NEW)).toBe('refused');
+    expect(await signIn(OLD)).toBe('ok');
+    const accounts = db.selectFrom('accounts').where('name', '=', wanted.accountName);
+    const { rows } = await accounts
+      .select((eb) => eb.fn.countAll<string>().as('rows'))
+      .where('id', 'not in', db.selectFrom('users').select('account_id'))
+      .executeTakeFirstOrThrow();
+    expect(rows).toBe('0');
+  });
+
+  test('20 times at once makes one user, all answered the same', async () => {
+    const made = await Promise.all(
+      Array.from({ length: 20 }, () => users.signUp({ ...wanted, email })),
+    );
+    expect(made).toEqual(made.map(() => ({ kind: 'ok' })));
+    expect(
+      opened.subjects().filter((subject) => subject === 'Verify your e-mail address'),
+    ).toHaveLength(1);
+    // Strangers cannot have more than 5 an hour sent to it.
+    expect(opened.smtp.mails).toHaveLength(1 + ATTEMPT_LIMITS.mailToUser.max);
+  });
+
+  test('is not told apart when the mail cannot leave, and may be tried again', async () => {
+    opened.smtp.refusals.set(email, '550 No such user here');
+    expect(await users.signUp({ ...wanted, email })).toEqual({ kind: 'ok' });
+    expect(await users.requestReset(email, HOME)).toEqual({ kind: 'ok' });
+    opened.smtp.refusals.clear();
+    expect(await users.resendVerification(email, HOME)).toEqual({ kind: 'ok' });
+    expect(await users.verifyEmail(opened.mailedToken(1))).toBe(true);
+  });
+});
+
+describe('signing in', () => {
+  test('gives a session, in any case of the address', async () => {
+    await signUp();
+    const signedIn = await users.signIn(email.toUpperCase(), OLD, HOME);
+    if (signedIn.kind !== 'ok') throw new Error(signedIn.kind);
+    const { id, account_id: accountId, last_sign_in_at: at } = await readUser();
+    expect(signedIn.session).toMatchObject({ userId: id, accountId, email, isVerified: false });
+    expect(await sessions.find(signedIn.token)).toEqual(signedIn.session);
+    expect(at).toBeInstanceOf(Date);
+    const [entry] = await readAudit(db, accountId, { limit: 1 });
+    expect(entry).toMatchObject({ action: 'session.begun', actor: `user:${id}`, address: HOME });
+  });
+
+  test('with a wrong password and as nobody are one answer, for the same work', async () => {
+    await signUp();
+    const wrong = await users.signIn(email, NEW, HOME);
+    const nobody = await users.signIn(`nobody${email}`, OLD, HOME);
+    expect(wrong).toEqual({ kind: 'refused' });
+    expect(nobody).toEqual(wrong);
+    expect(opened.verified).toEqual([(await readUser()).password_hash, undefined]);
+    expect(await users.hasPassword('usr_none', OLD)).toBe(false);
+    expect(opened.verified).toHaveLength(3);
+  });
+
+  test('is limited for one user from one address, not from elsewhere', async () => {
+    await signUp();
+    for (let wrong = 0; wrong < ATTEMPT_LIMITS.signInOfUser.max; wrong += 1) {
+      expect(await signIn(NEW)).toBe('refused');
+    }
+    opened.verified.length = 0;
+    const limited = await users.signIn(email.toUpperCase(), OLD, HOME);
+    if (limited.kind !== 'limited') throw new Error(limited.kind);
+    expect(limited.retryAfterS).toBeGreaterThan(14 * 60);
+    expect(limited.retryAfterS).toBeLessThanOrEqual(15 * 60);
+    expect(opened.verified).toEqual([]);
+    expect(await signIn(OLD, '198.51.100.1')).toBe('ok');
+    expect(await signIn(OLD)).toBe('limited');
+  });
+
+  test('that succeeds forgets the wrong ones before it', async () => {
+    await signUp();
+    for (let round = 0; round < 3; round += 1) {
+      for (let wrong = 1; wrong < ATTEMPT_LIMITS.signInOfUser.max; wrong += 1) {
+        expect(await signIn(NEW)).toBe('refused');
+      }
+      expect(await signIn(OLD)).toBe('ok');
+    }
+  });
+
+  test('is limited from one address over all users', async () => {
+    await signUp();
+    for (let user = 0; user < ATTEMPT_LIMITS.signInFromAddress.max; user += 1) {
+      const answer = await users.signIn(`other${user}@example.com`, NEW, HOME);
+      expect(answer.kind).toBe('refused');
+    }
+    expect(await signIn(OLD)).toBe('limited');
+    expect(await signIn(OLD, '198.51.100.1')).toBe('ok');
+  });
+});
+
+test('sign-ups and mails from one address are limited', async () => {
+  for (let user = 0; user < ATTEMPT_LIMITS.signUpFromAddress.max; user += 1) {
+    await users.signUp({ ...wanted, email: `${user}.${email}` });
+  }
+  expect(await users.signUp({ ...wanted, email })).toMatchObject({ kind: 'limited' });
+  expect(await users.signUp({ ...wanted, email, address: '198.51.100.1' })).toEqual({ kind: 'ok' });
+  for (let user = 0; user < ATTEMPT_LIMITS.mailFromAddress.max; user += 1) {
+    expect(await users.requestReset(`nobody${user}@example.com`, HOME)).toEqual({ kind: 'ok' });
+  }
+  expect(await users.requestReset(email, HOME)).toMatchObject({ kind: 'limited' });
+});

@@ -1,0 +1,114 @@
+import { sql } from 'kysely';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { silentLog } from '../log.ts';
+import { openTestDatabase } from '../testing/accounts.ts';
+import { createNamespace, type Namespace } from '../testing/namespace.ts';
+import { openPostgresProxy, type PostgresProxy } from '../testing/postgres-proxy.ts';
+import { waitFor } from '../testing/wait.ts';
+import { type Database, isDatabaseAway, openDatabase } from './database.ts';
+
+let namespace: Namespace;
+let server: Database;
+let proxy: PostgresProxy;
+let db: Database;
+
+beforeAll(async () => {
+  namespace = await createNamespace();
+  server = openTestDatabase(namespace);
+});
+
+afterAll(async () => {
+  await server?.destroy();
+});
+
+beforeEach(async () => {
+  proxy = await openPostgresProxy(namespace.engines.postgresUrl);
+  db = openDatabase({
+    url: proxy.url,
+    namespace: namespace.name,
+    name: 'lent',
+    log: silentLog,
+    connectionsMax: 1,
+  });
+});
+
+afterEach(async () => {
+  await db.destroy();
+  await proxy.close();
+});
+
+/** The server's process behind the connection that is lent. */
+async function processId(on: Database = db): Promise<number> {
+  const { rows } = await sql<{ id: number }>`SELECT pg_backend_pid() AS id`.execute(on);
+  return rows[0]!.id;
+}
+
+/** What a promise fails with. */
+async function failureOf(promise: Promise<unknown>): Promise<Error> {
+  const failure = await promise.then(
+    () => undefined,
+    (error: Error) => error,
+  );
+  if (failure === undefined) throw new Error('It did not fail.');
+  return failure;
+}
+
+describe('a pool of one connection that hangs', () => {
+  test('fails one statement, and the next has a connection of its own', async () => {
+    const before = await processId();
+    expect(proxy.freezeOpen('-lent')).toBe(1);
+    const failure = await failureOf(processId());
+    expect(failure.message).toBe('Query read timeout');
+    expect(isDatabaseAway(failure)).toBe(true);
+    expect(await processId()).not.toBe(before);
+  });
+
+  test('fails a transaction, whose row another then writes', async () => {
+    const row = { id: 'acc_lent', name: 'before' };
+    await server.insertInto('accounts').values(row).execute();
+    const named = (name: string, on: Pick<Database, 'updateTable'>) =>
+      on.updateTable('accounts').set({ name }).where('id', '=', row.id).execute();
+    const failure = await failureOf(
+      db.transaction().execute(async (tx) => {
+        await named('lost', tx);
+        proxy.freezeOpen('-lent');
+        await sql`SELECT 1`.execute(tx);
+      }),
+    );
+    expect(failure.message).toBe('Query read timeout');
+    // Its lock is gone with its connection.
+    await waitFor('the row', async () => (await named('after', db)).length === 1);
+    const read = server.selectFrom('accounts').select('name').where('id', '=', row.id);
+    expect(await read.executeTakeFirst()).toEqual({ name: 'after' });
+  });
+});
+
+test('a connection keeps serving after errors that the server tells', async () => {
+  const id = await processId();
+  for (const statement of ['SELECT nonsense', 'SELECT 1 / 0', 'ROLLBACK TO SAVEPOINT none']) {
+    expect(await failureOf(sql.raw(statement).execute(db))).toHaveProperty('code');
+  }
+  await failureOf(db.transaction().execute((tx) => sql`SELECT nonsense`.execute(tx)));
+  expect(await processId()).toBe(id);
+});
+
+test('a connection that breaks in use fails its statement alone', async () => {
+  const id = await processId();
+  const asked = failureOf(sql`SELECT pg_sleep(3)`.execute(db));
+  await waitFor('the statement to run', async () => {
+    const { rows } = await sql`SELECT 1 FROM pg_stat_activity
+      WHERE pid = ${id} AND state = 'active'`.execute(server);
+    return rows.length === 1;
+  });
+  proxy.set('-lent', 'cut');
+  expect(isDatabaseAway(await asked)).toBe(true);
+  expect(isDatabaseAway(await failureOf(processId()))).toBe(true);
+  proxy.set('-lent', 'open');
+  expect(await processId()).not.toBe(id);
+});
+
+test('idle connections that break are replaced', async () => {
+  const id = await processId();
+  await sql`SELECT pg_terminate_backend(${id})`.execute(server);
+  await waitFor('another connection', async () => (await processId()) !== id);
+});
