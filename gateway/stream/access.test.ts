@@ -125,18 +125,29 @@ describe('a credential', () => {
     if (code === 'tier_too_low') expect(error).toMatchObject({ needs: 'pro' });
   });
 
-  test('more than 16 KiB before it is checked end in protocol_error, and never in memory', async () => {
-    const { key } = await account();
-    proxy.set('', 'frozen');
-    try {
-      const client = await connect(url);
-      client.send({ op: 'auth', key });
-      for (let i = 0; i < 5; i += 1) client.sendRaw(JSON.stringify({ x: 'y'.repeat(4_000) }));
-      const { code } = await ending(client);
-      expect(['protocol_error', 'accounts_unavailable']).toContain(code);
-    } finally {
-      proxy.set('', 'open');
-    }
+  test.each([
+    ['more than 16 KiB', 5, JSON.stringify({ x: 'y'.repeat(4_000) })],
+    ['more than 20 frames, empty ones too', 21, ''],
+  ])(
+    '%s before it is checked end in protocol_error, and never in memory',
+    async (_what, count, frame) => {
+      const { key } = await account();
+      proxy.set('', 'frozen');
+      try {
+        const client = await connect(url);
+        client.send({ op: 'auth', key });
+        for (let i = 0; i < count; i += 1) client.sendRaw(frame);
+        expect((await ending(client)).code).toBe('protocol_error');
+      } finally {
+        proxy.set('', 'open');
+      }
+    },
+  );
+
+  test('an id of a key is no key, whatever was looked up by it', async () => {
+    const { keyId } = await account();
+    const refused = await ending(await connect(url, { key: keyId }));
+    expect(refused).toMatchObject({ code: 'key_invalid', close: 4501 });
   });
 
   test('pages of the allow-list may connect', async () => {
@@ -226,6 +237,26 @@ describe('an open socket ends', () => {
     expect((await client.closed).code).toBe(code);
     untouched.send({ op: 'ping' });
     await untouched.until('pong');
+  });
+
+  test('when a downgrade leaves fewer connections: the newest go (4508)', async () => {
+    const { id, key } = await account({ tier: 'institutional' });
+    const clients: Client[] = [];
+    for (let n = 0; n < 22; n += 1) {
+      clients.push(await connect(url, { key }));
+      await clients[n]!.until('welcome');
+    }
+    await db
+      .updateTable('subscriptions')
+      .set({ tier: 'pro' })
+      .where('account_id', '=', id)
+      .execute();
+    const gone = await Promise.all(clients.slice(20).map((client) => client.closed));
+    expect(gone.map(({ code }) => code)).toEqual([4508, 4508]);
+    for (const client of clients.slice(0, 20)) {
+      client.send({ op: 'ping' });
+      await client.until('pong');
+    }
   });
 
   test('not while PostgreSQL is away; a new one is told to come back', async () => {

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { formatPosition } from '../../schemas/position.ts';
-import { formatTimestamp, type Micros } from '../../schemas/timestamp.ts';
-import type { Board } from './board.ts';
+import type { Micros } from '../../schemas/timestamp.ts';
 import { CLOSE_CODES, type CloseName } from './close-codes.ts';
 import { ERROR_CODES, type ErrorName, type FatalName } from './error-codes.ts';
 import {
@@ -16,13 +15,13 @@ import {
   welcomeFrame,
 } from './frames.ts';
 import { generatorState } from './generator.ts';
-import { handOver } from './hand-over.ts';
-import type { Hub } from './hub.ts';
+import { type HandOverPlace, handOver } from './hand-over.ts';
 import type { LIMITS } from './limits.ts';
 import type { Member } from './member.ts';
 import { Outbox, type Wire } from './outbox.ts';
 import { type ClientFrame, type ParsedFrame, parseFrame, type SubscribeFrame } from './protocol.ts';
 import { type Bucket, take } from './rate.ts';
+import type { Reached, ResumeDesk } from './resume.ts';
 import { createSeat, type Seat } from './seat.ts';
 
 /** A WebSocket, as much of it as a connection needs. */
@@ -33,15 +32,16 @@ export interface Socket extends Wire {
 }
 
 /** What all connections of a process share. */
-export interface House {
-  readonly hub: Hub;
-  readonly board: Board;
+export interface House extends Omit<HandOverPlace, 'limits'> {
+  readonly resume: ResumeDesk;
   readonly limits: { readonly [L in keyof typeof LIMITS]: number };
   readonly nowMicros: () => Micros;
   readonly nowMs: () => number;
   readonly later: (action: () => void) => void;
   /** The log's state while it is away. */
   readonly logDown: () => LogStatus | undefined;
+  /** A fault of ours, which ends one connection. */
+  readonly onFault: (error: unknown) => void;
   readonly onClosed: (connection: Connection, reason: CloseName | 'peer') => void;
 }
 
@@ -58,6 +58,9 @@ export class Connection {
   readonly #seat: Seat;
   readonly #frames: Bucket;
   readonly #faults: Bucket;
+  /** Frames that wait while the past of one before them is read; undefined = none is. */
+  #kept: ClientFrame[] | undefined;
+  #keptBytes = 0;
   /** Whose it is; renewed when the account's access changes. */
   member: Member;
   #dead = false;
@@ -74,7 +77,7 @@ export class Connection {
       wire: socket,
       limits,
       nowMs,
-      sentAt: () => formatTimestamp(nowMicros()),
+      sentAt: house.sentAt,
       later: house.later,
     });
     this.#seat = createSeat(this.outbox, () => this.#checkBounds());
@@ -112,8 +115,19 @@ export class Connection {
     const parsed: ParsedFrame = isBinary
       ? { ok: false, fault: { id: undefined, code: 'text_only', message: 'Send text frames.' } }
       : parseFrame(bytes);
-    if (parsed.ok) this.#answer(parsed.frame);
-    else this.#answerFault(parsed.fault);
+    if (!parsed.ok) this.#answerFault(parsed.fault);
+    else if (this.#kept !== undefined && parsed.frame.op !== 'ping') {
+      this.#keep(parsed.frame, bytes.length);
+    } else this.#answer(parsed.frame);
+  }
+
+  #keep(frame: ClientFrame, bytes: number): void {
+    this.#keptBytes += bytes;
+    this.#kept!.push(frame);
+    const { keptFrameBytesMax } = this.#house.limits;
+    if (this.#keptBytes <= keptFrameBytesMax) return;
+    const message = `More than ${keptFrameBytesMax} bytes while a resume is prepared.`;
+    this.fail('protocol_error', message, this.#resumable());
   }
 
   #answer(frame: ClientFrame): void {
@@ -223,10 +237,45 @@ export class Connection {
   }
 
   #subscribe(frame: SubscribeFrame): void {
+    const reached = this.#house.resume.reach(frame.resume);
+    if (!(reached instanceof Promise)) {
+      this.#handOver(frame, reached);
+      return;
+    }
+    this.#kept = [];
+    reached
+      .then((past) => {
+        if (this.#dead) return;
+        this.#handOver(frame, past);
+        this.#goOn();
+      })
+      .catch((error) => {
+        this.#house.onFault(error);
+        this.fail('internal', 'A fault of ours.', this.#resumable());
+      });
+  }
+
+  /** Answers what was kept, up to the next frame that has to wait. */
+  #goOn(): void {
+    const kept = this.#kept ?? [];
+    this.#kept = undefined;
+    this.#keptBytes = 0;
+    while (!this.#dead) {
+      const frame = kept.shift();
+      if (frame === undefined) return;
+      this.#answer(frame);
+      if (this.#kept !== undefined) {
+        this.#kept = kept;
+        return;
+      }
+    }
+  }
+
+  #handOver(frame: SubscribeFrame, reached: Reached): void {
     this.#house.hub.flush();
     if (this.#dead) return;
     this.outbox.settle();
-    handOver(this.#house, this.#seat, frame);
+    handOver(this.#house, this.#seat, frame, reached, this.member);
     this.#checkBounds();
   }
 
@@ -281,6 +330,6 @@ function toldLimits(member: Member, limits: House['limits']): StreamLimits {
     frames_in_per_s: limits.framesInPerSecond,
     frame_in_bytes: limits.frameInBytesMax,
     queue_bytes: limits.queueBytesMax,
-    resume_max_age_s: 0,
+    resume_max_age_s: limits.resumeMaxAgeS,
   };
 }

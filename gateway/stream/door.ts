@@ -1,4 +1,5 @@
 import type { Keyring } from '../../lib/access/access.ts';
+import type { Log } from '../../lib/log.ts';
 import { type Admission, isOriginAllowed, type Refusal } from './admission.ts';
 import { Connection, type House } from './connection.ts';
 import type { Door } from './doorway.ts';
@@ -16,6 +17,7 @@ export interface DoorOptions {
   readonly sessions: Sessions;
   readonly metrics: StreamMetrics;
   readonly origins: readonly string[];
+  readonly log: Log;
   /** Why nobody may come in yet, or any more. */
   readonly notReady: () => string | undefined;
 }
@@ -23,26 +25,37 @@ export interface DoorOptions {
 /** Joins the rules of who may come in: origin, room, credential, room of the account. */
 export function createDoor(options: DoorOptions): Door {
   const { keyring, house, admission, members, sessions, metrics, origins, notReady } = options;
-  let unknown = 0;
+  const unknown = new Map<string, number>();
+  let unknownCount = 0;
+  const count = (address: string, step: 1 | -1) => {
+    const own = (unknown.get(address) ?? 0) + step;
+    unknownCount += step;
+    if (own > 0) unknown.set(address, own);
+    else unknown.delete(address);
+    return own;
+  };
   return {
     limits: LIMITS,
+    onFault: (error) => options.log.error({ err: error }, 'a socket could not be let in'),
     enter(address, origin) {
-      unknown += 1;
+      const own = count(address, 1);
       const full = admission.enter(address);
       if (!isOriginAllowed(origin, origins)) return ORIGIN_REFUSED;
       const waits = notReady();
       if (full !== undefined) return full;
       if (waits !== undefined) return tellNotReady(waits);
-      return unknown > LIMITS.unauthenticatedMax ? TOO_MANY_UNKNOWN : undefined;
+      if (unknownCount > LIMITS.unauthenticatedMax) return tooManyUnknown();
+      const { unauthenticatedPerAddressMax } = LIMITS;
+      return own > unauthenticatedPerAddressMax ? tooManyUnknown(' from your address') : undefined;
     },
     leave(address, isKnown) {
-      if (!isKnown) unknown -= 1;
+      if (!isKnown) count(address, -1);
       admission.leave(address);
     },
     authenticate: (credential, address) => authenticate(keyring, credential, address),
     refusalOf: members.refusalOf,
     connect(socket, origin, member) {
-      unknown -= 1;
+      count(socket.address, -1);
       const connection = new Connection(socket, origin, member, house);
       sessions.add(connection);
       members.add(connection);
@@ -58,11 +71,9 @@ const ORIGIN_REFUSED: Refusal = {
   more: {},
 };
 
-const TOO_MANY_UNKNOWN: Refusal = {
-  code: 'not_ready',
-  message: `Not ready: ${LIMITS.unauthenticatedMax} connections wait to be authenticated.`,
-  more: { retry_after_ms: 1_000 },
-};
+function tooManyUnknown(whose = ''): Refusal {
+  return tellNotReady(`too many connections${whose} wait to be authenticated`);
+}
 
 function tellNotReady(why: string): Refusal {
   return { code: 'not_ready', message: `Not ready: ${why}.`, more: { retry_after_ms: 1_000 } };

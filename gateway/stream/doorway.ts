@@ -10,7 +10,7 @@ import type { Handshake, SocketEvents } from './server.ts';
 
 /** What all doorways of a process share. */
 export interface Door {
-  readonly limits: Pick<typeof LIMITS, 'authTimeoutMs' | 'keptFrameBytesMax'>;
+  readonly limits: Pick<typeof LIMITS, 'authTimeoutMs' | 'keptFrameBytesMax' | 'framesInBurst'>;
   /** Counts the socket in. @returns why it must go at once */
   enter(address: string, origin: string): Refusal | undefined;
   /** Counts it out, whoever ended it. */
@@ -18,6 +18,7 @@ export interface Door {
   authenticate(credential: Credential, address: string): Promise<Admitted>;
   /** @returns why an account's socket has no place */
   refusalOf(member: Member): Refusal | undefined;
+  onFault(error: unknown): void;
   /** Makes the connection of a client that is known. */
   connect(socket: Socket, origin: string, member: Member): Connection;
 }
@@ -89,22 +90,30 @@ export class Doorway implements SocketEvents {
 
   #keep(bytes: Buffer, isBinary: boolean): void {
     this.#keptBytes += bytes.length;
-    const { keptFrameBytesMax } = this.#door.limits;
-    if (this.#keptBytes <= keptFrameBytesMax) {
+    const { keptFrameBytesMax, framesInBurst } = this.#door.limits;
+    if (this.#keptBytes <= keptFrameBytesMax && this.#kept.length < framesInBurst) {
       // The bytes are uWS's own after this call.
       this.#kept.push({ bytes: Buffer.from(bytes), isBinary });
       return;
     }
-    const message = `More than ${keptFrameBytesMax} bytes before the credential was checked.`;
+    const message = `More than ${keptFrameBytesMax} bytes or ${framesInBurst} frames before the credential was checked.`;
     this.#refuse({ code: 'protocol_error', message, more: {} });
   }
 
   #ask(credential: Credential): void {
     clearTimeout(this.#timer);
     this.#state = 'asking';
-    void this.#door.authenticate(credential, this.#socket.address).then((admitted) => {
-      if (this.#state === 'asking') this.#settle(admitted);
-    });
+    this.#door
+      .authenticate(credential, this.#socket.address)
+      .then((admitted) => {
+        if (this.#state === 'asking') this.#settle(admitted);
+      })
+      .catch((error) => {
+        // A fault ends one connection, never the process.
+        this.#door.onFault(error);
+        if (this.#connection === undefined) this.#refuse(INTERNAL);
+        else this.#connection.fail(INTERNAL.code, INTERNAL.message);
+      });
   }
 
   #settle(admitted: Admitted): void {
@@ -135,6 +144,7 @@ export class Doorway implements SocketEvents {
   }
 }
 
+const INTERNAL = { code: 'internal', message: 'A fault of ours.', more: {} } as const;
 const AUTH_MISSING: Refusal = {
   code: 'auth_missing',
   message:

@@ -16,11 +16,15 @@ import {
 import type { TopicSettings } from '../../schemas/avro.ts';
 import type { SchemaClient } from '../../schemas/registry.ts';
 import { groupName, topicName } from '../../schemas/topics.ts';
+import { type Backlog, createBacklog } from './backlog.ts';
 import { type Board, createBoard } from './board.ts';
 
 /** The log as the stream sees it: pills with effect, in order, and the board they make. */
 export interface Feed {
   readonly board: Board;
+  /** The last pills with effect, those on the board included. */
+  readonly backlog: Backlog;
+  readonly partitions: readonly number[];
   /** Resolves when all that was in the log at the start is on the board. */
   readonly caughtUp: Promise<void>;
   /** Whether pills can arrive now. */
@@ -36,6 +40,7 @@ export interface FeedOptions {
   readonly settings: TopicSettings;
   readonly log: Log;
   readonly signal: AbortSignal;
+  readonly backlogPillsMax: number;
   /** Pills in the order of the log; the board has them already. Must not wait. */
   onPills(pills: readonly EffectivePill[]): void;
   onRecord(outcome: 'effect' | 'repeat' | 'rejected'): void;
@@ -57,6 +62,7 @@ interface PartitionFeed {
 export async function openFeed(options: FeedOptions): Promise<Feed> {
   const { client, schemas, namespace, settings, log, signal } = options;
   const board = createBoard(settings.epoch);
+  const backlog = createBacklog(options.backlogPillsMax);
   const topic = topicName(namespace, 'pills');
   const groupPrefix = groupName(namespace, 'stream');
   const feeds = new Map<number, PartitionFeed>();
@@ -76,6 +82,7 @@ export async function openFeed(options: FeedOptions): Promise<Feed> {
     for (const [partition, bounds] of await fetchOffsetBounds(client, topic)) {
       const reader = restore(partition, bounds.low, table, options, board);
       feeds.set(partition, { reader, next: 0 });
+      backlog.begin(partition, reader.start);
       from.set(partition, warmUpFrom(reader.start, bounds.low, settings));
     }
     // Asked again: the table went on while the first answer was under way, and the log with it.
@@ -93,6 +100,7 @@ export async function openFeed(options: FeedOptions): Promise<Feed> {
     options.onRecord(reading.kind);
     if (reading.kind !== 'effect') return undefined;
     board.apply(reading.pill);
+    backlog.append(reading.pill);
     return reading.pill;
   };
 
@@ -135,6 +143,8 @@ export async function openFeed(options: FeedOptions): Promise<Feed> {
   });
   return {
     board,
+    backlog,
+    partitions: tail.partitions,
     caughtUp: tail.caughtUp,
     isConnected: tail.isConnected,
     close: tail.close,

@@ -3,6 +3,7 @@ import { formatTimestamp } from '../../schemas/timestamp.ts';
 import { API_VERSION } from '../http/problems.ts';
 import { CLOSE_CODES } from './close-codes.ts';
 import { ERROR_CODES, type ErrorName } from './error-codes.ts';
+import type { NotRecovered } from './resume-reasons.ts';
 import type { Mode } from './subscription.ts';
 
 /** `id` of the client frame that is answered; absent when it had none. */
@@ -15,7 +16,7 @@ export interface StreamLimits {
   readonly frames_in_per_s: number;
   readonly frame_in_bytes: number;
   readonly queue_bytes: number;
-  /** 0: positions older than now cannot be resumed. */
+  /** Older positions are not promised to be resumable. */
   readonly resume_max_age_s: number;
 }
 
@@ -67,10 +68,29 @@ export function subscribedFrame(subscribed: {
   readonly mode: Mode;
   readonly recovered: boolean | null;
   readonly reason: string | null;
+  /** The oldest position that could have been resumed from; beside `reason` alone. */
+  readonly oldest?: string;
   readonly replaying: number;
   readonly position: string;
 }): Buffer {
   return frame({ type: 'subscribed', ...subscribed });
+}
+
+/**
+ * `gap`: pills that this connection did not get and will not get. `fill` is the REST call that has
+ * them, `fill_free` that it costs no call.
+ */
+export function gapFrame(
+  missed: {
+    readonly symbol: string;
+    readonly after: string | undefined;
+    readonly until: string;
+  },
+  reason: NotRecovered,
+  fill: string,
+): Buffer {
+  const { symbol, after = null, until } = missed;
+  return frame({ type: 'gap', symbols: [symbol], after, until, reason, fill, fill_free: true });
 }
 
 /** `live`: the hand-over is done, new pills follow. `replayed` is the count of pills in it. */

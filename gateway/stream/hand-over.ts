@@ -1,37 +1,56 @@
+import { formatPosition } from '../../schemas/position.ts';
+import type { Backlog } from './backlog.ts';
 import type { Board } from './board.ts';
 import type { ErrorName } from './error-codes.ts';
 import { liveFrame, subscribedFrame } from './frames.ts';
+import { type GapPlace, gapFrames } from './gap.ts';
 import type { Hub } from './hub.ts';
+import type { Member } from './member.ts';
 import { faultOfSymbol, type SubscribeFrame } from './protocol.ts';
-import { planReplay } from './replay.ts';
+import { createReplaySource, planReplay } from './replay.ts';
+import type { Reached } from './resume.ts';
 import type { Seat } from './seat.ts';
 import { createSnapshot } from './snapshot.ts';
 import { chooseRows } from './snapshot-rows.ts';
 import { EVERY_SYMBOL, type Subscription } from './subscription.ts';
 
 /** Between what and what a hand-over happens. */
-export interface HandOverPlace {
+export interface HandOverPlace extends GapPlace {
   readonly hub: Hub;
   readonly board: Board;
+  readonly backlog: Backlog;
+  readonly sentAt: () => string;
   readonly limits: {
     readonly symbolsPerConnectionMax: number;
     readonly frameOutBytesMax: number;
     readonly heldRowBytes: number;
+    readonly replayPillsMax: number;
   };
 }
 
 /**
  * Subscribes a seat: `subscribed`, then the replay or a snapshot, `live`, and from then on new
- * pills. It happens in one turn: what was published before is in the snapshot, what comes after it
- * is not. The hub must be flushed, and the outbox settled; its bound is not checked here.
+ * pills. It happens in one turn: what was published before is in the replay or the snapshot, what
+ * comes after it is not. Where a resume could not be had, `gap` frames tell what is missing before
+ * the snapshot. The hub must be flushed, and the outbox settled; its bound is not checked here.
  */
-export function handOver({ hub, board, limits }: HandOverPlace, seat: Seat, frame: SubscribeFrame) {
+export function handOver(
+  place: HandOverPlace,
+  seat: Seat,
+  frame: SubscribeFrame,
+  reached: Reached,
+  member: Pick<Member, 'accountId' | 'symbolsMax'>,
+): void {
+  const { hub, board, limits } = place;
   const { id, mode, backfill, filter } = frame;
-  const { accepted, rejected } = admit(frame.symbols, seat, limits.symbolsPerConnectionMax);
-  const replay = planReplay(frame.resume, board);
+  const symbolsMax = Math.min(member.symbolsMax, limits.symbolsPerConnectionMax);
+  const { accepted, rejected } = admit(frame.symbols, seat, symbolsMax);
+  const subscription: Subscription = { mode, backfill, filter };
+  const wish = { reached, symbols: accepted, named: seat.named, subscription };
+  const replay = planReplay(wish, place.backlog, limits.replayPillsMax);
   const position = board.position();
   const seen = (symbol: string) => symbol === EVERY_SYMBOL || board.get(symbol) !== undefined;
-  const replaying = replay.recovered === true ? replay.count : 0;
+  const replaying = replay.recovered === true ? replay.pills.length : 0;
   seat.outbox.push(
     subscribedFrame({
       id,
@@ -41,22 +60,36 @@ export function handOver({ hub, board, limits }: HandOverPlace, seat: Seat, fram
       mode,
       recovered: replay.recovered,
       reason: replay.recovered === false ? replay.reason : null,
+      ...(replay.recovered === false ? { oldest: oldestPosition(place) } : {}),
       replaying,
       position,
     }),
   );
-  const subscription: Subscription = { mode, backfill, filter };
   for (const symbol of accepted) hub.subscribe(seat, symbol, subscription);
+  const { frameOutBytesMax: frameBytesMax, heldRowBytes } = limits;
   if (replay.recovered === true) {
-    if (replay.frames !== undefined) seat.outbox.pushSource(replay.frames);
-  } else if (frame.snapshot || replay.recovered === false) {
-    const rows = chooseRows(board, accepted, seat.named, subscription);
-    const { frameOutBytesMax: frameBytesMax, heldRowBytes } = limits;
-    seat.outbox.pushSource(
-      createSnapshot({ id, rows, backfill, position, frameBytesMax, heldRowBytes }),
-    );
+    const { pills } = replay;
+    const source = { pills, backfill, sentAt: place.sentAt, frameBytesMax, heldRowBytes };
+    if (pills.length > 0) seat.outbox.pushSource(createReplaySource(source), pills.length);
+  } else {
+    if (replay.recovered === false && frame.resume?.kind === 'position') {
+      const missed = { position: frame.resume.position, reason: replay.reason };
+      for (const gap of gapFrames(place, member.accountId, accepted, missed)) seat.outbox.push(gap);
+    }
+    if (frame.snapshot || replay.recovered === false) {
+      const rows = chooseRows(board, accepted, seat.named, subscription);
+      seat.outbox.pushSource(
+        createSnapshot({ id, rows, backfill, position, frameBytesMax, heldRowBytes }),
+      );
+    }
   }
   seat.outbox.push(liveFrame(id, replaying, position));
+}
+
+/** The oldest position from which everything is held. */
+function oldestPosition({ board, backlog }: HandOverPlace): string {
+  const offsets = [...backlog.starts].filter(([, start]) => start > 0);
+  return formatPosition(board.epoch, new Map(offsets.map(([p, start]) => [p, start - 1])));
 }
 
 /** Sorts out symbols that are none, and those beyond the bound of named ones. */

@@ -11,6 +11,8 @@ export const LIMITS = {
   authTimeoutMs: 5_000,
   /** Sockets whose credential is waited for or looked up; over it they are told to come back. */
   unauthenticatedMax: 1_000,
+  /** Of them from one address, so that one cannot keep all others out. */
+  unauthenticatedPerAddressMax: 250,
   /** Frames of one socket that arrive while its credential is looked up. */
   keptFrameBytesMax: 16_384,
   frameInBytesMax: 4_096,
@@ -21,6 +23,22 @@ export const LIMITS = {
   faultForgivenMs: 10_000,
   frameIdLengthMax: 64,
   filterStatesMax: 32,
+  /** Pills with effect that are kept for those who come back: some 160 MiB when full. */
+  backlogPillsMax: 262_144,
+  /** Pills of one replay. */
+  replayPillsMax: 100_000,
+  /** Connections whose replay waits for the log at a time. */
+  replaysWaitingMax: 2_000,
+  /** How long a position that is ahead of this instance is waited for. */
+  replayWaitMs: 5_000,
+  /** How long the log may be read for those who wait. */
+  replayReadMs: 20_000,
+  /** How long it is known where the log begins. */
+  logBeginsForMs: 10_000,
+  /** What `welcome` tells: older positions are not promised. */
+  resumeMaxAgeS: 86_400,
+  /** How long a free fill of a gap may be asked for. */
+  grantS: 86_400,
   /** Frames that wait in our own queue of one connection. */
   queueBytesMax: 1_048_576,
   /** What a symbol that `latest` mode holds back is counted as: its bytes are shared by all. */

@@ -1,4 +1,5 @@
 import type { Keyring } from '../../lib/access/access.ts';
+import type { Log } from '../../lib/log.ts';
 import { formatTimestamp } from '../../schemas/timestamp.ts';
 import type { Refusal } from './admission.ts';
 import type { Connection } from './connection.ts';
@@ -24,20 +25,31 @@ export interface Members {
  * Creates the list. Every change of an account's access asks again for each of its connections; a
  * look-up that finds PostgreSQL away is repeated by the sweep, until the keyring's patience ends.
  */
-export function createMembers(keyring: Keyring, nowMs: () => number): Members {
+export function createMembers(keyring: Keyring, nowMs: () => number, log: Log): Members {
   const byAccount = new Map<string, Set<Connection>>();
   const doubted = new Set<Connection>();
   const waiting: Connection[] = [];
   let asking = 0;
 
+  const isOpen = (connection: Connection) =>
+    byAccount.get(connection.member.accountId)?.has(connection) === true;
   const settle = (connection: Connection, admitted: Admitted) => {
+    if (!isOpen(connection)) return;
     if (admitted.ok) {
       doubted.delete(connection);
       connection.member = admitted.member;
+      if (!isAmongFirst(connection, byAccount.get(admitted.member.accountId)!)) {
+        const { message, more } = overLimit(admitted.member, byAccount)!;
+        connection.fail('connection_limit', message, more);
+      }
       return;
     }
     const { code, message, more } = admitted.refusal;
-    if (code === 'accounts_unavailable' && !keyring.isStale()) return; // the sweep asks again
+    if (code === 'accounts_unavailable' && !keyring.isStale()) {
+      // The sweep asks again; a second answer that was under way may have struck it off.
+      doubted.add(connection);
+      return;
+    }
     connection.fail(code, message, more);
   };
   const pump = () => {
@@ -47,6 +59,10 @@ export function createMembers(keyring: Keyring, nowMs: () => number): Members {
       asking += 1;
       void confirm(keyring, connection.member, connection.address)
         .then((admitted) => settle(connection, admitted))
+        .catch((error) => {
+          log.error({ err: error }, 'a right could not be confirmed');
+          connection.fail('internal', 'A fault of ours.');
+        })
         .finally(() => {
           asking -= 1;
           pump();
@@ -66,15 +82,7 @@ export function createMembers(keyring: Keyring, nowMs: () => number): Members {
   );
 
   return {
-    refusalOf({ accountId, connectionsMax }) {
-      const own = byAccount.get(accountId);
-      if (own === undefined || own.size < connectionsMax) return undefined;
-      return {
-        code: 'connection_limit',
-        message: `${own.size} of ${connectionsMax} connections are open.`,
-        more: { limit: connectionsMax, sessions: [...own].slice(0, LISTED_MAX).map(sessionOf) },
-      };
-    },
+    refusalOf: (member) => overLimit(member, byAccount),
     add(connection) {
       const { accountId } = connection.member;
       const own = byAccount.get(accountId) ?? new Set();
@@ -99,6 +107,27 @@ export function createMembers(keyring: Keyring, nowMs: () => number): Members {
     },
     close: unsubscribe,
   };
+}
+
+/** Why one more connection of an account has no place; undefined when it has. */
+function overLimit(
+  { accountId, connectionsMax }: Member,
+  byAccount: ReadonlyMap<string, ReadonlySet<Connection>>,
+): Refusal | undefined {
+  const own = byAccount.get(accountId);
+  if (own === undefined || own.size < connectionsMax) return undefined;
+  return {
+    code: 'connection_limit',
+    message: `${own.size} of ${connectionsMax} connections are open.`,
+    more: { limit: connectionsMax, sessions: [...own].slice(0, LISTED_MAX).map(sessionOf) },
+  };
+}
+
+/** After a downgrade the oldest connections stay. */
+function isAmongFirst(connection: Connection, own: ReadonlySet<Connection>): boolean {
+  const { connectionsMax } = connection.member;
+  if (own.size <= connectionsMax) return true;
+  return [...own].indexOf(connection) < connectionsMax;
 }
 
 function sessionOf(connection: Connection) {

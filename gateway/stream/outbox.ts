@@ -123,9 +123,13 @@ export class Outbox {
     else this.#enqueue({ frame, source: undefined, pills, bytes: frame.length });
   }
 
-  /** Sends the frames of a source, one by one as there is room, after all that waits. */
-  pushSource(source: FrameSource): void {
+  /**
+   * Sends the frames of a source, one by one as there is room, after all that waits.
+   * @param pills how many new pills they hold
+   */
+  pushSource(source: FrameSource, pills = 0): void {
     if (this.#dead) return;
+    this.pillsSent += pills;
     this.#enqueue({ frame: undefined, source, pills: NO_PILLS, bytes: source.heldBytes });
     this.#pump();
   }

@@ -58,6 +58,13 @@ export function withSkipped(pill: PillBytes, skipped: number, firstOffset: numbe
   return { ...pill, firstOffset, body: Buffer.concat([pill.body.subarray(0, -1), flag]) };
 }
 
+const REPLAYED = Buffer.from(',"replayed":true}');
+
+/** The same pill as a part of a replay. */
+export function withReplayed(pill: PillBytes): PillBytes {
+  return { ...pill, body: Buffer.concat([pill.body.subarray(0, -1), REPLAYED]) };
+}
+
 /** A frame and the pills in it. */
 export interface PillFrame {
   readonly bytes: Buffer;

@@ -186,30 +186,15 @@ describe('a subscription', () => {
     expect(heartbeat.filtered).toBe(3);
   });
 
-  test('asked to resume it says honestly whether it can', async () => {
-    await writer.write([live('RESUME.T')]);
+  test('an unsubscribed symbol is gone', async () => {
+    await writer.write([live('GONE.T')]);
     const client = await connect(url);
-    await subscribe(client, { symbols: ['RESUME.T'] });
-    await client.until('subscribed');
-    await client.until('snapshot');
-    client.send({ op: 'unsubscribe', id: 'u', symbols: ['RESUME.T', 'OTHER.T'] });
+    await subscribe(client, { symbols: ['GONE.T'] });
+    client.send({ op: 'unsubscribe', id: 'u', symbols: ['GONE.T', 'OTHER.T'] });
     expect(await client.until('unsubscribed')).toMatchObject({
-      symbols: ['RESUME.T'],
+      symbols: ['GONE.T'],
       remaining: 0,
     });
-    const { position } = await client.until('heartbeat');
-    const again = async (resume: unknown) => {
-      client.send({ op: 'subscribe', symbols: ['RESUME.T'], snapshot: false, resume });
-      return client.until('subscribed');
-    };
-    expect(await again(position)).toMatchObject({ recovered: true, reason: null, replaying: 0 });
-    expect(await again(`${namespace.settings.epoch}:`)).toMatchObject({
-      recovered: false,
-      reason: 'resume_not_available',
-    });
-    expect((await client.until('snapshot')).pills).toHaveLength(1);
-    expect(await again('other:0-1')).toMatchObject({ recovered: false, reason: 'epoch_unknown' });
-    expect(await again({ since: '2026-01-01T00:00:00Z' })).toMatchObject({ recovered: false });
   });
 });
 

@@ -1,10 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { signGrant } from '../../lib/access/grant.ts';
 import { openKeyring } from '../../lib/access/keyring.ts';
 import type { KafkaClient } from '../../lib/kafka/client.ts';
+import { fetchOffsetBounds, fetchOffsetsAt } from '../../lib/kafka/topics.ts';
 import type { Life } from '../../lib/run.ts';
 import type { TopicSettings } from '../../schemas/avro.ts';
+import { createPartitioner } from '../../schemas/partition.ts';
+import type { Offsets } from '../../schemas/position.ts';
 import type { SchemaClient } from '../../schemas/registry.ts';
 import type { Micros } from '../../schemas/timestamp.ts';
+import { groupName, topicName } from '../../schemas/topics.ts';
 import { createAdmission } from './admission.ts';
 import type { StreamConfig } from './config.ts';
 import { createDoor } from './door.ts';
@@ -18,6 +23,8 @@ import { LIMITS } from './limits.ts';
 import { createLogWatch } from './log-watch.ts';
 import { createMembers } from './members.ts';
 import { createStreamMetrics } from './metrics.ts';
+import { readPast } from './past.ts';
+import { createResumeDesk, type ResumeDesk } from './resume.ts';
 import { startServer } from './server.ts';
 import { createSessions, HEARTBEAT_SLOT_MS } from './sessions.ts';
 
@@ -65,6 +72,7 @@ export async function openStream(options: StreamOptions): Promise<void> {
     settings: options.settings,
     log: life.log,
     signal: life.signal,
+    backlogPillsMax: LIMITS.backlogPillsMax,
     onPills: hub.publish,
     onRecord: metrics.onRecord,
     onFatal: life.fail,
@@ -78,15 +86,24 @@ export async function openStream(options: StreamOptions): Promise<void> {
   const { namespace, databaseUrl, pepper } = config;
   const keyring = openKeyring({ databaseUrl, namespace, pepper, log: life.log, name: 'stream' });
   life.onStop('keyring', keyring.close);
-  const members = createMembers(keyring, Date.now);
+  const members = createMembers(keyring, Date.now, life.log);
   life.onStop('members', members.close);
+  const resume = openResume(options, feed);
+  life.onStop('resume', resume.close);
   const house = createHouse({
-    ...{ hub, board: feed.board, nowMicros, nowMs, members, sessions, metrics },
+    ...{ hub, board: feed.board, backlog: feed.backlog, nowMicros, nowMs },
+    ...{ resume, members, sessions, metrics },
+    partitionOf: createPartitioner(options.settings.partitions),
+    grant: (accountId, missed) => {
+      const endsAtS = Math.floor(Date.now() / 1000) + LIMITS.grantS;
+      return signGrant({ accountId, ...missed }, endsAtS, pepper);
+    },
     logDown: watch.down,
+    onFault: (error) => life.log.error({ err: error }, 'a connection failed'),
   });
   const { origins } = config;
   const door = createDoor({
-    ...{ keyring, house, admission, members, sessions, metrics, origins, notReady },
+    ...{ keyring, house, admission, members, sessions, metrics, origins, notReady, log: life.log },
   });
   const server = await startServer({
     host: config.host,
@@ -124,6 +141,33 @@ export async function openStream(options: StreamOptions): Promise<void> {
       drainMs: LIMITS.drainMs,
       reconnectJitterMs: LIMITS.reconnectJitterMs,
     });
+  });
+}
+
+/** The desk for those who come back, over this process's own way to the log. */
+function openResume(options: StreamOptions, { board, backlog, partitions }: Feed): ResumeDesk {
+  const { client, schemas, settings, life, config } = options;
+  const topic = topicName(config.namespace, 'pills');
+  const groupPrefix = groupName(config.namespace, 'stream-past');
+  const place = { client, schemas, settings, topic, groupPrefix, board, log: life.log };
+  let begins: Promise<Offsets> | undefined;
+  return createResumeDesk({
+    ...{ board, backlog, limits: LIMITS },
+    partitions: () => partitions,
+    offsetsAt: (timeMs) => fetchOffsetsAt(client, topic, timeMs),
+    begins() {
+      if (begins !== undefined) return begins;
+      const forget = () => {
+        begins = undefined;
+      };
+      begins = fetchOffsetBounds(client, topic).then(
+        (bounds) => new Map([...bounds].map(([partition, { low }]) => [partition, low])),
+      );
+      begins.then(() => setTimeout(forget, LIMITS.logBeginsForMs).unref(), forget);
+      return begins;
+    },
+    readPast: (spans, onPill, signal) => readPast(place, spans, onPill, signal),
+    onError: (error) => life.log.warn({ err: error }, 'a resume could not be prepared'),
   });
 }
 

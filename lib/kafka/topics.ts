@@ -111,6 +111,18 @@ export function fetchOffsetBounds(
   return withAdmin(client, (admin) => boundsOf(admin, topic));
 }
 
+/** Of every partition the first offset that was appended at a time or later, else the end. */
+export function fetchOffsetsAt(
+  client: KafkaClient,
+  topic: string,
+  timeMs: number,
+): Promise<Map<number, number>> {
+  return withAdmin(client, async (admin) => {
+    const found = await admin.fetchTopicOffsetsByTimestamp(topic, timeMs);
+    return new Map(found.map(({ partition, offset }) => [partition, Number(offset)]));
+  });
+}
+
 /** As `fetchOffsetBounds`, over a connection that is open already. */
 export async function boundsOf(admin: Admin, topic: string): Promise<Map<number, OffsetBounds>> {
   const offsets = await admin.fetchTopicOffsets(topic);

@@ -8,6 +8,7 @@ export interface GotPill {
   readonly symbol: string;
   readonly late?: true;
   readonly backfill?: true;
+  readonly replayed?: true;
   readonly skipped?: number;
 }
 
@@ -18,13 +19,25 @@ interface FrameFields {
     readonly id: string;
     readonly accepted: readonly string[];
     readonly never_seen: readonly string[];
+    readonly recovered: boolean | null;
+    readonly reason: string | null;
+    readonly replaying: number;
+    readonly oldest?: string;
+    readonly position: string;
+  };
+  readonly gap: {
+    readonly symbols: readonly string[];
+    readonly after: string | null;
+    readonly until: string;
+    readonly reason: string;
+    readonly fill: string;
   };
   readonly unsubscribed: { readonly symbols: readonly string[] };
   readonly snapshot: {
     readonly pills: readonly (GotPill & { readonly last_cursor: string | null })[];
     readonly last: boolean;
   };
-  readonly live: { readonly position: string };
+  readonly live: { readonly position: string; readonly replayed: number };
   readonly pill: GotPill;
   readonly pills: { readonly pills: readonly GotPill[] };
   readonly heartbeat: {

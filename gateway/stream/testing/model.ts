@@ -1,10 +1,14 @@
 import type { EffectivePill } from '../../../lib/order/judge.ts';
 import { formatCursor } from '../../../schemas/position.ts';
+import { formatTimestamp } from '../../../schemas/timestamp.ts';
+import { createBacklog } from '../backlog.ts';
 import { createBoard } from '../board.ts';
 import { Connection, type House, type Socket } from '../connection.ts';
 import { createHub } from '../hub.ts';
 import { LIMITS } from '../limits.ts';
 import type { Member } from '../member.ts';
+import { PastLostError } from '../past.ts';
+import { createResumeDesk } from '../resume.ts';
 import type { Frame } from './client.ts';
 
 const MEMBER: Member = {
@@ -14,8 +18,11 @@ const MEMBER: Member = {
   hint: 'pil_live_…test',
   endsAtMs: Number.POSITIVE_INFINITY,
   connectionsMax: 1,
-  symbolsMax: 1,
+  symbolsMax: 1_000,
 };
+
+const PARTITIONS = [0, 1];
+const partitionOf = (symbol: string) => symbol.charCodeAt(symbol.length - 1) % 2;
 
 /** A socket with as much room as the test gives it. What is buffered arrives later, in order. */
 export interface FakeSocket extends Socket {
@@ -64,6 +71,9 @@ export function createModel(limits: Partial<Record<keyof typeof LIMITS, number>>
   const queue: { at: number; action: () => void }[] = [];
   let nowMs = 0;
   const board = createBoard('e1');
+  const all = { ...LIMITS, ...limits };
+  const backlog = createBacklog(all.backlogPillsMax);
+  for (const partition of PARTITIONS) backlog.begin(partition, 0);
   const hub = createHub({
     frameOutBytesMax: limits.frameOutBytesMax ?? LIMITS.frameOutBytesMax,
     nowMicros: () => nowMs * 1000,
@@ -73,11 +83,27 @@ export function createModel(limits: Partial<Record<keyof typeof LIMITS, number>>
   const house: House = {
     hub,
     board,
-    limits: { ...LIMITS, ...limits },
+    backlog,
+    resume: createResumeDesk({
+      ...{ board, backlog, limits: all },
+      partitions: () => PARTITIONS,
+      offsetsAt: async () => new Map(PARTITIONS.map((partition) => [partition, 0])),
+      begins: async () => new Map(),
+      // There is no log below this model: what memory has forgotten cannot be read.
+      readPast: () => Promise.reject(new PastLostError('There is no log.')),
+      onError: () => undefined,
+    }),
+    partitionOf,
+    grant: () => 'granted',
+    sentAt: () => formatTimestamp(nowMs * 1000),
+    limits: all,
     nowMicros: () => nowMs * 1000,
     nowMs: () => nowMs,
     later: (action) => queue.push({ at: nowMs, action }),
     logDown: () => undefined,
+    onFault(error) {
+      throw error;
+    },
     onClosed: () => undefined,
   };
   const log: EffectivePill[] = [];
@@ -100,7 +126,7 @@ export function createModel(limits: Partial<Record<keyof typeof LIMITS, number>>
     /** Appends a pill to the log and publishes it. */
     publish(pills: readonly { symbol: string; late?: boolean; backfill?: boolean }[]) {
       const made = pills.map(({ symbol, late = false, backfill = false }) => {
-        const partition = symbol.charCodeAt(symbol.length - 1) % 2;
+        const partition = partitionOf(symbol);
         const offset = (ends.get(partition) ?? -1) + 1;
         ends.set(partition, offset);
         const row = board.get(symbol);
@@ -124,6 +150,7 @@ export function createModel(limits: Partial<Record<keyof typeof LIMITS, number>>
         };
         board.advance(partition, offset);
         board.apply(pill);
+        backlog.append(pill);
         log.push(pill);
         return pill;
       });

@@ -1,0 +1,67 @@
+import { type Cursor, formatCursor, type Position } from '../../schemas/position.ts';
+import type { Board } from './board.ts';
+import { gapFrame } from './frames.ts';
+import type { NotRecovered } from './resume-reasons.ts';
+import { EVERY_SYMBOL } from './subscription.ts';
+
+/** A stretch of one partition that somebody did not get. */
+export interface Missed {
+  /** `*` is all symbols of the partition. */
+  readonly symbol: string;
+  readonly epoch: string;
+  /** Exclusive; undefined is the partition's beginning. */
+  readonly after: Cursor | undefined;
+  /** Inclusive. */
+  readonly until: Cursor;
+}
+
+export interface GapPlace {
+  readonly board: Board;
+  readonly partitionOf: (symbol: string) => number;
+  /** Signs that the account may fetch it without a call being counted. */
+  readonly grant: (accountId: string, missed: Missed) => string;
+}
+
+/**
+ * Frames that tell what is missing after a position, each with the REST call that fills it: one a
+ * symbol, for `*` one a partition. None where nothing can be missing, nor for a position of another
+ * log, after which nothing can be named.
+ */
+export function gapFrames(
+  place: GapPlace,
+  accountId: string,
+  symbols: readonly string[],
+  { position, reason }: { readonly position: Position; readonly reason: NotRecovered },
+): Buffer[] {
+  const { board } = place;
+  if (position.epoch !== board.epoch) return [];
+  const frames: Buffer[] = [];
+  const tell = (symbol: string, partition: number, last: number) => {
+    const after = position.offsets.get(partition);
+    if (after !== undefined && after >= last) return;
+    const missed = {
+      ...{ symbol, epoch: board.epoch, until: formatCursor(partition, last) },
+      after: after === undefined ? undefined : formatCursor(partition, after),
+    };
+    frames.push(gapFrame(missed, reason, fillPath(missed, place.grant(accountId, missed))));
+  };
+  for (const symbol of symbols) {
+    if (symbol === EVERY_SYMBOL) {
+      for (const [partition, offset] of board.offsets) tell(symbol, partition, offset);
+      continue;
+    }
+    const last = board.get(symbol)?.lastOffset ?? undefined;
+    if (last !== undefined) tell(symbol, place.partitionOf(symbol), last);
+  }
+  return frames;
+}
+
+function fillPath({ symbol, epoch, after, until }: Missed, grant: string): string {
+  const query = new URLSearchParams({
+    ...(symbol === EVERY_SYMBOL ? {} : { symbol }),
+    epoch,
+    ...(after === undefined ? {} : { after }),
+    ...{ until, grant },
+  });
+  return `/api/pills?${query}`;
+}

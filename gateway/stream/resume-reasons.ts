@@ -1,0 +1,12 @@
+/** Every `reason` of `subscribed` and `gap`: why a resume was not possible. Never renamed. */
+export const RESUME_REASONS = {
+  epoch_unknown: { meaning: 'The position is of another log.' },
+  partition_unknown: { meaning: 'The position names a partition that the log does not have.' },
+  position_ahead: { meaning: 'The position lies ahead of the log.' },
+  position_expired: { meaning: 'More came since than is held for a resume; see `oldest`.' },
+  too_many_missed: { meaning: 'More pills match than one replay carries.' },
+  replay_busy: { meaning: 'Too many resume at this moment.' },
+  log_unavailable: { meaning: 'The log could not be read.' },
+} as const satisfies Readonly<Record<string, { readonly meaning: string }>>;
+
+export type NotRecovered = keyof typeof RESUME_REASONS;

@@ -1,0 +1,36 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+/** A stretch of history that an account may fetch once more without a call being counted. */
+export interface GrantedRange {
+  readonly accountId: string;
+  /** `*` is all symbols. */
+  readonly symbol: string;
+  readonly epoch: string;
+  /** Cursors as they stand in the request; `after` is undefined at a partition's beginning. */
+  readonly after: string | undefined;
+  readonly until: string;
+}
+
+/** Signs a range: `<Unix seconds of its end>.<HMAC-SHA-256, base64url>`. */
+export function signGrant(range: GrantedRange, expiresAtS: number, pepper: Buffer): string {
+  return `${expiresAtS}.${macOf(range, expiresAtS, pepper).toString('base64url')}`;
+}
+
+/** Whether a grant is ours, for this account and range, and not over. @param nowS Unix seconds */
+export function isGranted(
+  grant: string,
+  range: GrantedRange,
+  nowS: number,
+  pepper: Buffer,
+): boolean {
+  const match = /^(\d{1,12})\.([\w-]{43})$/.exec(grant);
+  if (match === null || Number(match[1]) <= nowS) return false;
+  const given = Buffer.from(match[2]!, 'base64url');
+  return timingSafeEqual(given, macOf(range, Number(match[1]), pepper));
+}
+
+function macOf(range: GrantedRange, expiresAtS: number, pepper: Buffer): Buffer {
+  const { accountId, symbol, epoch, after, until } = range;
+  const text = JSON.stringify(['fill', accountId, symbol, epoch, after ?? null, until, expiresAtS]);
+  return createHmac('sha256', pepper).update(text).digest();
+}
