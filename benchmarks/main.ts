@@ -1,7 +1,10 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { readDemoKeys, readStackFile, type StackFile } from '../lib/stack-file.ts';
+import { accessTable } from './access/table.ts';
+import { isProof, measureAccess } from './access.ts';
 import { isClean, measureEndToEnd } from './end-to-end/end-to-end.ts';
 import { endToEndTable } from './end-to-end/table.ts';
+import { addFanoutCommand } from './fanout/command.ts';
 import { startOwnStack } from './own-stack.ts';
 import { resultsFolder, writeResult } from './results.ts';
 
@@ -63,6 +66,41 @@ program
     }
   });
 
+interface AccessFlags {
+  rounds: number;
+  seconds: number;
+  warmUp: number;
+  openSeconds: number;
+  connections: number;
+  sizes: number[];
+  lookUps: number;
+  out: string;
+}
+
+program
+  .command('access')
+  .description('What key, quota and limits cost a read, against the same route without them.')
+  .option('--rounds <n>', 'rounds of the closed loop', whole(1, 1_000), 5)
+  .option('--seconds <n>', 'length of each of its runs', whole(1, 3_600), 5)
+  .option('--warm-up <n>', 'seconds on each target before, not counted', whole(0, 600), 8)
+  .option('--open-seconds <n>', 'length of each run of the open loop', whole(1, 3_600), 20)
+  .option('--connections <n>', 'keep-alive connections', whole(1, 1_000), 50)
+  .option('--sizes <list>', 'keys in the table, rising', sizes, [1, 10_000, 1_000_000])
+  .option('--look-ups <n>', 'keys to look up at each size', whole(1, 5_000), 500)
+  .option('--out <dir>', 'folder of the JSON result', resultsFolder)
+  .action(async (flags: AccessFlags) => {
+    const result = await measureAccess({
+      ...flags,
+      warmUpSeconds: flags.warmUp,
+      say,
+    });
+    process.stdout.write(`${accessTable(result)}\n`);
+    say(`written to ${writeResult(flags.out, result)}`);
+    if (!isProof(result)) process.exitCode = 1;
+  });
+
+addFanoutCommand(program, say);
+
 function addresses(flags: Flags): Pick<StackFile, 'ingest' | 'stream' | 'kafka' | 'registry'> {
   const { ingest, stream, kafka, registry } = flags;
   const isWhole = ingest && stream && kafka && registry;
@@ -85,6 +123,13 @@ function whole(min: number, max: number) {
 
 function rates(text: string): number[] {
   return text.split(',').map(whole(1, 100_000));
+}
+
+function sizes(text: string): number[] {
+  return text
+    .split(',')
+    .map(whole(1, 10_000_000))
+    .sort((a, b) => a - b);
 }
 
 try {

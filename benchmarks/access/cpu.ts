@@ -1,0 +1,40 @@
+import { readFileSync } from 'node:fs';
+import os from 'node:os';
+
+/** The unit in which Linux tells CPU times to programs, on all its platforms. */
+const TICKS_PER_S = 100;
+
+/** CPU seconds of a process since it began; null where it cannot be read (other than Linux). */
+export function cpuSeconds(pid: number | undefined): number | null {
+  const times = pid === undefined ? undefined : readTimes(pid);
+  return times === undefined ? null : times.own / TICKS_PER_S;
+}
+
+/** The same with its children, those that have ended included: a server of many processes. */
+export function cpuSecondsOfTree(pid: number | undefined): number | null {
+  const times = pid === undefined ? undefined : readTimes(pid);
+  if (times === undefined) return null;
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ');
+  const living = children
+    .filter((text) => text.trim() !== '')
+    .map((child) => readTimes(Number(child))?.own ?? 0);
+  return [times.own, times.ended, ...living].reduce((sum, ticks) => sum + ticks, 0) / TICKS_PER_S;
+}
+
+/** Busy seconds of all cores since the machine began: against the wall, how many were busy. */
+export function busySeconds(): number {
+  const busyMs = os.cpus().map(({ times }) => times.user + times.nice + times.sys + times.irq);
+  return busyMs.reduce((sum, ms) => sum + ms, 0) / 1_000;
+}
+
+function readTimes(pid: number): { readonly own: number; readonly ended: number } | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The command name (field 2) may hold spaces and brackets: count from the last bracket.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11, 15).map(Number);
+    return { own: user + system, ended: endedUser + endedSystem };
+  } catch {
+    return undefined;
+  }
+}
