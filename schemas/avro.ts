@@ -47,12 +47,37 @@ export interface TopicSettings {
   readonly symbols_max: number;
 }
 
+/** A pill in a binary frame of the stream; see stream-pills.avsc. */
+export interface StreamPill {
+  readonly partition: number;
+  readonly offset: number;
+  readonly prev_offset: number | null;
+  readonly id: string;
+  readonly timestamp: Micros;
+  readonly symbol: string;
+  readonly gross_spread_percent: number;
+  readonly market_state: string;
+  readonly confidence: number;
+  readonly received_at: Micros;
+  readonly late: boolean;
+  readonly backfill: boolean;
+  readonly replayed: boolean;
+  readonly skipped: number;
+}
+
+/** What a binary frame of the stream holds; see stream-pills.avsc. */
+export interface StreamPills {
+  readonly sent_at: Micros;
+  readonly pills: readonly StreamPill[];
+}
+
 /** Value type of each schema file. */
 export interface SchemaValues {
   readonly pill: PillRecord;
   readonly 'latest-pill': LatestPill;
   readonly 'rejected-record': RejectedRecord;
   readonly 'topic-settings': TopicSettings;
+  readonly 'stream-pills': StreamPills;
 }
 export type SchemaName = keyof SchemaValues;
 
@@ -67,7 +92,8 @@ export function schemaText(name: SchemaName): string {
   return readFileSync(new URL(`${name}.avsc`, schemaFolder), 'utf8');
 }
 
-function typeOf(name: SchemaName): avro.Type {
+/** The Avro type of a schema file. Its canonical form, as the specification asks, is `schema()`. */
+export function typeOf(name: SchemaName): avro.Type {
   let type = types.get(name);
   if (type === undefined) {
     type = avro.Type.forSchema(JSON.parse(schemaText(name)), { wrapUnions: false });

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseCursor, parsePosition } from '../../schemas/position.ts';
+import { AVRO_CODEC } from './avro-codec.ts';
+import { JSON_CODEC } from './json-codec.ts';
 import { type FrameOf, framesOf, type GotPill, pillsOf } from './testing/client.ts';
 import { createModel, type FakeSocket, lastLiveUntil, type Model } from './testing/model.ts';
 
@@ -160,7 +162,7 @@ function check(model: Model, socket: FakeSocket) {
 const UNHURRIED = { framesInBurst: 1_000_000 };
 const RUNS = { numRuns: 300 };
 
-describe('whatever happens in which order', () => {
+describe.each([JSON_CODEC, AVRO_CODEC])('whatever happens in which order, in $name', (codec) => {
   test('nothing is lost, doubled or out of order, and every position told is true', () => {
     fc.assert(
       fc.property(
@@ -168,7 +170,7 @@ describe('whatever happens in which order', () => {
         fc.constantFrom(0, 500, 2_000, 1_000_000),
         (steps, windowBytes) => {
           const model = createModel(UNHURRIED);
-          const socket = model.connect(windowBytes);
+          const socket = model.connect(windowBytes, codec);
           run(model, socket, steps);
           for (let turn = 0; turn < 200; turn += 1) {
             model.pass(1_000);
@@ -191,7 +193,7 @@ describe('whatever happens in which order', () => {
     fc.assert(
       fc.property(fc.array(stepOf(['all', 'latest']), { maxLength: 80, size: 'max' }), (steps) => {
         const model = createModel(limits);
-        const socket = model.connect(700);
+        const socket = model.connect(700, codec);
         for (const step of steps) {
           if (socket.closed !== undefined) break;
           run(model, socket, [step]);

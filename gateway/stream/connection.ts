@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { formatPosition } from '../../schemas/position.ts';
 import type { Micros } from '../../schemas/timestamp.ts';
 import { CLOSE_CODES, type CloseName } from './close-codes.ts';
-import { ERROR_CODES, type ErrorName, type FatalName } from './error-codes.ts';
+import type { Codec } from './codec.ts';
+import { ERROR_CODES, type FatalName } from './error-codes.ts';
 import {
   drainFrame,
   errorFrame,
@@ -16,11 +17,11 @@ import {
 } from './frames.ts';
 import { generatorState } from './generator.ts';
 import { type HandOverPlace, handOver } from './hand-over.ts';
+import { Inbox } from './inbox.ts';
 import type { LIMITS } from './limits.ts';
 import type { Member } from './member.ts';
 import { Outbox, type Wire } from './outbox.ts';
-import { type ClientFrame, type ParsedFrame, parseFrame, type SubscribeFrame } from './protocol.ts';
-import { type Bucket, take } from './rate.ts';
+import type { ClientFrame, SubscribeFrame } from './protocol.ts';
 import type { Reached, ResumeDesk } from './resume.ts';
 import { createSeat, type Seat } from './seat.ts';
 
@@ -29,6 +30,13 @@ export interface Socket extends Wire {
   readonly address: string;
   /** Sends a close frame and ends the socket. */
   end(code: number, reason: string): void;
+}
+
+/** What a client has chosen in its handshake. */
+export interface Manner {
+  /** Of the browser page; empty for programs. */
+  readonly origin: string;
+  readonly codec: Codec;
 }
 
 /** What all connections of a process share. */
@@ -56,16 +64,12 @@ export class Connection {
   readonly #socket: Socket;
   readonly #house: House;
   readonly #seat: Seat;
-  readonly #frames: Bucket;
-  readonly #faults: Bucket;
-  /** Frames that wait while the past of one before them is read; undefined = none is. */
-  #kept: ClientFrame[] | undefined;
-  #keptBytes = 0;
+  readonly #inbox: Inbox;
   /** Whose it is; renewed when the account's access changes. */
   member: Member;
   #dead = false;
 
-  constructor(socket: Socket, origin: string, member: Member, house: House) {
+  constructor(socket: Socket, { origin, codec }: Manner, member: Member, house: House) {
     const { limits, nowMs, nowMicros } = house;
     this.#socket = socket;
     this.#house = house;
@@ -77,12 +81,15 @@ export class Connection {
       wire: socket,
       limits,
       nowMs,
-      sentAt: house.sentAt,
+      nowMicros,
       later: house.later,
     });
-    this.#seat = createSeat(this.outbox, () => this.#checkBounds());
-    this.#frames = { tokens: limits.framesInBurst, atMs: nowMs() };
-    this.#faults = { tokens: limits.faultsMax, atMs: nowMs() };
+    this.#seat = createSeat(this.outbox, codec, () => this.#checkBounds());
+    this.#inbox = new Inbox(limits, nowMs, {
+      answer: (frame) => this.#answer(frame),
+      answerFault: ({ id, code, message }) => this.tell(errorFrame(code, message, { id })),
+      end: (code, message) => this.fail(code, message, this.#resumable()),
+    });
   }
 
   /** Greets. */
@@ -111,26 +118,11 @@ export class Connection {
 
   /** Takes a frame of the client. The bytes may be reused after the call. */
   receive(bytes: Buffer, isBinary: boolean): void {
-    if (this.#dead || !this.#isPaced()) return;
-    const parsed: ParsedFrame = isBinary
-      ? { ok: false, fault: { id: undefined, code: 'text_only', message: 'Send text frames.' } }
-      : parseFrame(bytes);
-    if (!parsed.ok) this.#answerFault(parsed.fault);
-    else if (this.#kept !== undefined && parsed.frame.op !== 'ping') {
-      this.#keep(parsed.frame, bytes.length);
-    } else this.#answer(parsed.frame);
-  }
-
-  #keep(frame: ClientFrame, bytes: number): void {
-    this.#keptBytes += bytes;
-    this.#kept!.push(frame);
-    const { keptFrameBytesMax } = this.#house.limits;
-    if (this.#keptBytes <= keptFrameBytesMax) return;
-    const message = `More than ${keptFrameBytesMax} bytes while a resume is prepared.`;
-    this.fail('protocol_error', message, this.#resumable());
+    if (!this.#dead) this.#inbox.receive(bytes, isBinary);
   }
 
   #answer(frame: ClientFrame): void {
+    if (this.#dead) return;
     if (frame.op === 'subscribe') this.#subscribe(frame);
     else if (frame.op === 'unsubscribe') this.#unsubscribe(frame.id, frame.symbols);
     else if (frame.op === 'ping') {
@@ -143,7 +135,7 @@ export class Connection {
 
   /** A ping of the WebSocket layer; uWS has answered it. It counts as a frame. */
   pinged(): void {
-    if (!this.#dead) this.#isPaced();
+    if (!this.#dead) this.#inbox.isPaced();
   }
 
   /** The socket has room again. */
@@ -219,56 +211,23 @@ export class Connection {
     this.#house.onClosed(this, reason);
   }
 
-  #isPaced(): boolean {
-    const { limits, nowMs } = this.#house;
-    const perMs = limits.framesInPerSecond / 1000;
-    if (take(this.#frames, perMs, limits.framesInBurst, nowMs())) return true;
-    const message = `More than ${limits.framesInPerSecond} frames a second, burst ${limits.framesInBurst}.`;
-    this.fail('too_fast', message, this.#resumable());
-    return false;
-  }
-
-  #answerFault(fault: { id: string | undefined; code: ErrorName; message: string }): void {
-    const { limits, nowMs } = this.#house;
-    this.tell(errorFrame(fault.code, fault.message, { id: fault.id }));
-    if (take(this.#faults, 1 / limits.faultForgivenMs, limits.faultsMax, nowMs())) return;
-    const message = `More than ${limits.faultsMax} faulty frames.`;
-    this.fail('protocol_error', message, this.#resumable());
-  }
-
   #subscribe(frame: SubscribeFrame): void {
     const reached = this.#house.resume.reach(frame.resume);
     if (!(reached instanceof Promise)) {
       this.#handOver(frame, reached);
       return;
     }
-    this.#kept = [];
+    this.#inbox.hold();
     reached
       .then((past) => {
         if (this.#dead) return;
         this.#handOver(frame, past);
-        this.#goOn();
+        this.#inbox.release();
       })
       .catch((error) => {
         this.#house.onFault(error);
         this.fail('internal', 'A fault of ours.', this.#resumable());
       });
-  }
-
-  /** Answers what was kept, up to the next frame that has to wait. */
-  #goOn(): void {
-    const kept = this.#kept ?? [];
-    this.#kept = undefined;
-    this.#keptBytes = 0;
-    while (!this.#dead) {
-      const frame = kept.shift();
-      if (frame === undefined) return;
-      this.#answer(frame);
-      if (this.#kept !== undefined) {
-        this.#kept = kept;
-        return;
-      }
-    }
   }
 
   #handOver(frame: SubscribeFrame, reached: Reached): void {

@@ -54,9 +54,9 @@ export function createDoor(options: DoorOptions): Door {
     },
     authenticate: (credential, address) => authenticate(keyring, credential, address),
     refusalOf: members.refusalOf,
-    connect(socket, origin, member) {
+    connect(socket, manner, member) {
       count(socket.address, -1);
-      const connection = new Connection(socket, origin, member, house);
+      const connection = new Connection(socket, manner, member, house);
       sessions.add(connection);
       members.add(connection);
       metrics.onOpened();

@@ -1,6 +1,6 @@
 import type { Refusal } from './admission.ts';
 import { CLOSE_CODES } from './close-codes.ts';
-import type { Connection, Socket } from './connection.ts';
+import type { Connection, Manner, Socket } from './connection.ts';
 import { ERROR_CODES } from './error-codes.ts';
 import { errorFrame } from './frames.ts';
 import type { LIMITS } from './limits.ts';
@@ -20,7 +20,7 @@ export interface Door {
   refusalOf(member: Member): Refusal | undefined;
   onFault(error: unknown): void;
   /** Makes the connection of a client that is known. */
-  connect(socket: Socket, origin: string, member: Member): Connection;
+  connect(socket: Socket, manner: Manner, member: Member): Connection;
 }
 
 /**
@@ -127,7 +127,7 @@ export class Doorway implements SocketEvents {
       return;
     }
     this.#state = 'open';
-    this.#connection = this.#door.connect(this.#socket, this.#handshake.origin, admitted.member);
+    this.#connection = this.#door.connect(this.#socket, this.#handshake, admitted.member);
     this.#connection.opened();
     for (const { bytes, isBinary } of this.#kept.splice(0)) {
       this.#connection.receive(bytes, isBinary);

@@ -1,4 +1,5 @@
 import { formatPosition } from '../../schemas/position.ts';
+import type { Micros } from '../../schemas/timestamp.ts';
 import type { Backlog } from './backlog.ts';
 import type { Board } from './board.ts';
 import type { ErrorName } from './error-codes.ts';
@@ -19,7 +20,7 @@ export interface HandOverPlace extends GapPlace {
   readonly hub: Hub;
   readonly board: Board;
   readonly backlog: Backlog;
-  readonly sentAt: () => string;
+  readonly nowMicros: () => Micros;
   readonly limits: {
     readonly symbolsPerConnectionMax: number;
     readonly frameOutBytesMax: number;
@@ -69,7 +70,9 @@ export function handOver(
   const { frameOutBytesMax: frameBytesMax, heldRowBytes } = limits;
   if (replay.recovered === true) {
     const { pills } = replay;
-    const source = { pills, backfill, sentAt: place.sentAt, frameBytesMax, heldRowBytes };
+    const { codec } = seat;
+    const { nowMicros } = place;
+    const source = { pills, backfill, codec, nowMicros, frameBytesMax, heldRowBytes };
     if (pills.length > 0) seat.outbox.pushSource(createReplaySource(source), pills.length);
   } else {
     if (replay.recovered === false && frame.resume?.kind === 'position') {

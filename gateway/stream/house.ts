@@ -1,4 +1,3 @@
-import { formatTimestamp } from '../../schemas/timestamp.ts';
 import type { House } from './connection.ts';
 import { LIMITS } from './limits.ts';
 import type { Members } from './members.ts';
@@ -6,7 +5,7 @@ import type { StreamMetrics } from './metrics.ts';
 import type { Sessions } from './sessions.ts';
 
 /** What the house is made of, beside its rules. */
-export interface HouseOptions extends Omit<House, 'limits' | 'later' | 'onClosed' | 'sentAt'> {
+export interface HouseOptions extends Omit<House, 'limits' | 'later' | 'onClosed'> {
   readonly members: Members;
   readonly sessions: Sessions;
   readonly metrics: StreamMetrics;
@@ -17,7 +16,6 @@ export function createHouse({ members, sessions, metrics, ...shared }: HouseOpti
   return {
     ...shared,
     limits: LIMITS,
-    sentAt: () => formatTimestamp(shared.nowMicros()),
     later: (action) => void setImmediate(action),
     onClosed(connection, reason) {
       sessions.remove(connection);

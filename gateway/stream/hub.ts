@@ -1,7 +1,7 @@
 import type { EffectivePill } from '../../lib/order/judge.ts';
 import { isTestSymbol } from '../../schemas/pill.ts';
-import { formatTimestamp, type Micros } from '../../schemas/timestamp.ts';
-import { type EncodedPill, encodePill, framePills, type PillBytes } from './pill-bytes.ts';
+import type { Micros } from '../../schemas/timestamp.ts';
+import { EncodedPill, framePills, type PillBytes } from './pill-bytes.ts';
 import { createRoster, type Roster } from './roster.ts';
 import { deliver, deliverOwn, type Lane, type Seat } from './seat.ts';
 import { passes, type Subscription } from './subscription.ts';
@@ -11,7 +11,7 @@ export interface HubOptions extends TickerOptions {
   readonly frameOutBytesMax: number;
   readonly nowMicros: () => Micros;
   /** Told of each tick: when it was sent, and each pill of it once. */
-  readonly onTick?: (sentAt: Micros, pills: readonly PillBytes[], deliveries: number) => void;
+  readonly onTick?: (sentAt: Micros, pills: readonly EffectivePill[], deliveries: number) => void;
 }
 
 /** Who gets which pill. Order within a symbol is the log's. */
@@ -29,7 +29,7 @@ export interface Hub {
 /** What was published since the last flush, beside what waits in the lanes. */
 interface Tick {
   /** Each pill that somebody gets, once. */
-  pills: PillBytes[];
+  pills: EffectivePill[];
   /** Seats that get pills of their own. */
   readonly seats: Set<Seat>;
 }
@@ -87,8 +87,8 @@ function route(pill: EffectivePill, roster: Roster, tick: Tick): void {
   let encoded: EncodedPill | undefined;
   const encode = () => {
     if (encoded === undefined) {
-      encoded = encodePill(pill);
-      tick.pills.push(encoded.live);
+      encoded = new EncodedPill(pill);
+      tick.pills.push(pill);
     }
     return encoded;
   };
@@ -99,7 +99,7 @@ function route(pill: EffectivePill, roster: Roster, tick: Tick): void {
   for (const lane of roster.lanes) {
     if (lane.seats.size === 0 || (pill.backfill && !lane.backfill)) continue;
     if (lane.mode === 'latest' && pill.late) lane.lateSkipped += 1;
-    else lane.pending.push(lane.backfill ? encode().withBackfill : encode().live);
+    else lane.pending.push(encode().form(lane.codec, !lane.backfill));
   }
   for (const seat of roster.mixed) {
     if (seat.named.has(pill.symbol)) continue;
@@ -124,14 +124,14 @@ function offer(
     seat.outbox.pillsSkipped += 1;
     return false;
   }
-  const bytes = subscription.backfill ? encode().withBackfill : encode().live;
+  const bytes = encode().form(seat.codec, !subscription.backfill);
   (latest ? seat.latest : seat.all).push(bytes);
   return true;
 }
 
 /** Sends what waits. @returns how many pills that was over all seats, and who is over the bound. */
 function send(lanes: readonly Lane[], seats: Iterable<Seat>, now: Micros, frameBytesMax: number) {
-  const cut = createCutter(formatTimestamp(now), frameBytesMax);
+  const cut = createCutter(now, frameBytesMax);
   const over: Seat[] = [];
   const settle = (seat: Seat) => {
     if (seat.outbox.broken || seat.outbox.overflowed) over.push(seat);
@@ -159,7 +159,7 @@ function send(lanes: readonly Lane[], seats: Iterable<Seat>, now: Micros, frameB
 }
 
 /** Makes the frames of one tick. */
-function createCutter(sentAt: string, bytesMax: number) {
+function createCutter(sentAt: Micros, bytesMax: number) {
   const joined = (pills: readonly PillBytes[]) => framePills(pills, sentAt, bytesMax);
   // Most ticks hold one pill for a socket with few symbols: they share its frame too.
   const single = new Map<PillBytes, ReturnType<typeof framePills>>();

@@ -4,12 +4,12 @@ import {
   createHistogram,
   LATENCY_BUCKETS_S,
 } from '../../lib/metrics.ts';
+import type { EffectivePill } from '../../lib/order/judge.ts';
 import type { Micros } from '../../schemas/timestamp.ts';
 import type { Connection } from './connection.ts';
-import type { PillBytes } from './pill-bytes.ts';
 
 export interface StreamMetrics {
-  onTick(sentAt: Micros, pills: readonly PillBytes[], deliveries: number): void;
+  onTick(sentAt: Micros, pills: readonly EffectivePill[], deliveries: number): void;
   onRecord(outcome: 'effect' | 'repeat' | 'rejected'): void;
   onOpened(): void;
   onClosed(connection: Connection, reason: string): void;
@@ -77,7 +77,9 @@ export function createStreamMetrics(connections: () => Iterable<Connection>): St
   return {
     onTick(sentAt, pills, deliveries) {
       deliveriesTotal.inc(deliveries);
-      for (const { receivedAt } of pills) latency.observe(Math.max(0, sentAt - receivedAt) / 1e6);
+      for (const { received_at: receivedAt } of pills) {
+        latency.observe(Math.max(0, sentAt - receivedAt) / 1e6);
+      }
     },
     onRecord: (outcome) => records.inc({ outcome }),
     onOpened: () => opened.inc(),

@@ -1,3 +1,4 @@
+import type { Micros } from '../../schemas/timestamp.ts';
 import type { PillBytes } from './pill-bytes.ts';
 import { framePills, withSkipped } from './pill-bytes.ts';
 
@@ -31,8 +32,8 @@ export interface OutboxLimits {
 export interface OutboxOptions {
   readonly wire: Wire;
   readonly limits: OutboxLimits;
-  /** Text of the clock for frames that are joined here. */
-  readonly sentAt: () => string;
+  /** For `sent_at` of frames that are joined here. */
+  readonly nowMicros: () => Micros;
   readonly nowMs: () => number;
   /** Runs something in a later turn of the event loop. */
   readonly later: (action: () => void) => void;
@@ -268,7 +269,7 @@ export class Outbox {
       pills.push(skipped > 0 ? withSkipped(pill, skipped, firstOffset) : pill);
       this.#held.delete(symbol);
     }
-    return framePills(pills, this.#options.sentAt(), this.#options.limits.frameOutBytesMax);
+    return framePills(pills, this.#options.nowMicros(), this.#options.limits.frameOutBytesMax);
   }
 
   #pop(entry: Entry): void {

@@ -1,6 +1,8 @@
 import type { EffectivePill } from '../../lib/order/judge.ts';
 import { isTestSymbol } from '../../schemas/pill.ts';
+import type { Micros } from '../../schemas/timestamp.ts';
 import type { Backlog } from './backlog.ts';
+import type { Codec } from './codec.ts';
 import type { FrameSource } from './outbox.ts';
 import { encodePill, framePills, type PillBytes, withReplayed } from './pill-bytes.ts';
 import type { Reached } from './resume.ts';
@@ -58,14 +60,15 @@ export interface ReplaySourceOptions {
   readonly pills: readonly EffectivePill[];
   /** `prev` is null throughout for those who asked for backfill. */
   readonly backfill: boolean;
-  readonly sentAt: () => string;
+  readonly codec: Codec;
+  readonly nowMicros: () => Micros;
   readonly frameBytesMax: number;
   readonly heldRowBytes: number;
 }
 
 /** A replay as frames below a size, made when there is room for them. */
 export function createReplaySource(options: ReplaySourceOptions): FrameSource {
-  const { pills, backfill, sentAt, frameBytesMax } = options;
+  const { pills, backfill, codec, nowMicros, frameBytesMax } = options;
   const seen = new Set<string>();
   let at = 0;
   return {
@@ -76,17 +79,16 @@ export function createReplaySource(options: ReplaySourceOptions): FrameSource {
       let bytes = 0;
       while (at < pills.length) {
         const pill = pills[at]!;
-        const encoded = encodePill(pill);
         // What came before a symbol's first pill here is not part of this replay.
         const isFirst = !pill.backfill && !seen.has(pill.symbol);
-        const body = withReplayed(backfill || isFirst ? encoded.withBackfill : encoded.live);
+        const body = withReplayed(encodePill(pill, codec, !backfill && !isFirst));
         bytes += body.body.length + 1;
         if (bytes > frameBytesMax && part.length > 0) break;
         if (isFirst) seen.add(pill.symbol);
         part.push(body);
         at += 1;
       }
-      return framePills(part, sentAt(), Number.POSITIVE_INFINITY)[0]!.bytes;
+      return framePills(part, nowMicros(), Number.POSITIVE_INFINITY)[0]!.bytes;
     },
   };
 }

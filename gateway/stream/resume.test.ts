@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { AVRO_CODEC } from './avro-codec.ts';
+import { JSON_CODEC } from './json-codec.ts';
 import { framesOf, type GotPill, pillsOf } from './testing/client.ts';
 import { createModel, type FakeSocket, type Model } from './testing/model.ts';
 
@@ -39,65 +41,68 @@ function cursorsOf(pills: readonly GotPill[]): string[] {
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('a client that comes back with a position', () => {
-  test('gets exactly what came after it and matches, in order, marked, then live pills', () => {
-    fc.assert(
-      fc.property(
-        fc.array(pillOf, { maxLength: 60, size: 'max' }),
-        fc.array(pillOf, { maxLength: 60, size: 'max' }),
-        fc.array(pillOf, { maxLength: 20 }),
-        wishOf,
-        fc.constantFrom(0, 700, 1_000_000),
-        (before, missed, live, wish, windowBytes) => {
-          const model = createModel({ frameOutBytesMax: 900 });
-          model.publish(before);
-          const resume = model.board.position();
-          model.publish(missed);
-          const socket = model.connect(windowBytes);
-          send(socket, { op: 'subscribe', id: '1', ...wish, resume });
-          model.publish(live);
-          readAll(model, socket);
+  test.each([JSON_CODEC, AVRO_CODEC])(
+    'gets exactly what came after it and matches, in order, marked, then live pills ($name)',
+    (codec) => {
+      fc.assert(
+        fc.property(
+          fc.array(pillOf, { maxLength: 60, size: 'max' }),
+          fc.array(pillOf, { maxLength: 60, size: 'max' }),
+          fc.array(pillOf, { maxLength: 20 }),
+          wishOf,
+          fc.constantFrom(0, 700, 1_000_000),
+          (before, missed, live, wish, windowBytes) => {
+            const model = createModel({ frameOutBytesMax: 900 });
+            model.publish(before);
+            const resume = model.board.position();
+            model.publish(missed);
+            const socket = model.connect(windowBytes, codec);
+            send(socket, { op: 'subscribe', id: '1', ...wish, resume });
+            model.publish(live);
+            readAll(model, socket);
 
-          const matching = model.log.slice(before.length).filter((pill) => {
-            const named = wish.symbols.includes(pill.symbol);
-            const every = wish.symbols[0] === '*' && !pill.symbol.startsWith('TEST:');
-            return (
-              (named || every) &&
-              (wish.backfill || !pill.backfill) &&
-              !(wish.mode === 'latest' && pill.late) &&
-              (wish.filter === undefined || pill.confidence >= 4)
+            const matching = model.log.slice(before.length).filter((pill) => {
+              const named = wish.symbols.includes(pill.symbol);
+              const every = wish.symbols[0] === '*' && !pill.symbol.startsWith('TEST:');
+              return (
+                (named || every) &&
+                (wish.backfill || !pill.backfill) &&
+                !(wish.mode === 'latest' && pill.late) &&
+                (wish.filter === undefined || pill.confidence >= 4)
+              );
+            });
+            const replayed = matching.filter(
+              (pill) => model.log.indexOf(pill) < before.length + missed.length,
             );
-          });
-          const replayed = matching.filter(
-            (pill) => model.log.indexOf(pill) < before.length + missed.length,
-          );
-          const [subscribed] = framesOf(socket.frames, 'subscribed');
-          expect(subscribed).toMatchObject({ recovered: true, replaying: replayed.length });
-          expect(framesOf(socket.frames, 'live')[0]!.replayed).toBe(replayed.length);
-          const got = socket.frames.flatMap(pillsOf);
-          const again = got.filter((pill) => pill.replayed === true);
-          expect(new Set(cursorsOf(again))).toEqual(
-            new Set(replayed.map(({ partition, offset }) => `${partition}-${offset}`)),
-          );
-          for (const symbol of SYMBOLS) {
-            const own = again.filter((pill) => pill.symbol === symbol);
-            const offsets = own.map(({ cursor }) => Number(cursor.split('-')[1]));
-            expect(offsets).toEqual([...offsets].sort((a, b) => a - b));
-            if (own.length > 0) expect(own[0]!.prev).toBeNull();
-          }
-          // Replayed before live, nothing twice.
-          expect(got.findLastIndex((pill) => pill.replayed)).toBe(again.length - 1);
-          expect(new Set(cursorsOf(got)).size).toBe(got.length);
-          if (wish.mode === 'all') expect(got).toHaveLength(matching.length);
-          expect(framesOf(socket.frames, 'gap')).toEqual([]);
-          expect(framesOf(socket.frames, 'snapshot')).toEqual([]);
-          socket.connection!.beat();
-          const beats = framesOf(socket.frames, 'heartbeat');
-          expect(beats.at(-1)!.sent).toBe(got.length);
-        },
-      ),
-      { numRuns: 300 },
-    );
-  });
+            const [subscribed] = framesOf(socket.frames, 'subscribed');
+            expect(subscribed).toMatchObject({ recovered: true, replaying: replayed.length });
+            expect(framesOf(socket.frames, 'live')[0]!.replayed).toBe(replayed.length);
+            const got = socket.frames.flatMap(pillsOf);
+            const again = got.filter((pill) => pill.replayed === true);
+            expect(new Set(cursorsOf(again))).toEqual(
+              new Set(replayed.map(({ partition, offset }) => `${partition}-${offset}`)),
+            );
+            for (const symbol of SYMBOLS) {
+              const own = again.filter((pill) => pill.symbol === symbol);
+              const offsets = own.map(({ cursor }) => Number(cursor.split('-')[1]));
+              expect(offsets).toEqual([...offsets].sort((a, b) => a - b));
+              if (own.length > 0) expect(own[0]!.prev).toBeNull();
+            }
+            // Replayed before live, nothing twice.
+            expect(got.findLastIndex((pill) => pill.replayed)).toBe(again.length - 1);
+            expect(new Set(cursorsOf(got)).size).toBe(got.length);
+            if (wish.mode === 'all') expect(got).toHaveLength(matching.length);
+            expect(framesOf(socket.frames, 'gap')).toEqual([]);
+            expect(framesOf(socket.frames, 'snapshot')).toEqual([]);
+            socket.connection!.beat();
+            const beats = framesOf(socket.frames, 'heartbeat');
+            expect(beats.at(-1)!.sent).toBe(got.length);
+          },
+        ),
+        { numRuns: 300 },
+      );
+    },
+  );
 
   test('a partition that the position leaves out is at its beginning', () => {
     const model = createModel();

@@ -1,9 +1,11 @@
+import { AVRO_CODEC } from './avro-codec.ts';
+import { JSON_CODEC } from './json-codec.ts';
 import type { Lane, Seat } from './seat.ts';
 import { EVERY_SYMBOL, type Subscription } from './subscription.ts';
 
 /** Who wants what: each seat stands where a pill finds it without looking at all the others. */
 export interface Roster {
-  /** Four of them: each mode, with and without backfill. */
+  /** Eight of them: each codec and mode, with and without backfill. */
   readonly lanes: readonly Lane[];
   /** `*` with a filter, or beside named symbols: looked at one by one. */
   readonly mixed: ReadonlySet<Seat>;
@@ -33,7 +35,10 @@ export function createRoster(): Roster {
     if (star === undefined) return;
     if (star.filter !== undefined || seat.named.size > 0) mixed.add(seat);
     else {
-      seat.lane = lanes.find((l) => l.mode === star.mode && l.backfill === star.backfill)!;
+      seat.lane = lanes.find(
+        ({ codec, mode, backfill }) =>
+          codec === seat.codec && mode === star.mode && backfill === star.backfill,
+      )!;
       seat.lane.seats.add(seat);
     }
   };
@@ -78,9 +83,11 @@ export function createRoster(): Roster {
 
 function createLanes(): Lane[] {
   const lanes: Lane[] = [];
-  for (const mode of ['all', 'latest'] as const) {
-    for (const backfill of [false, true]) {
-      lanes.push({ mode, backfill, seats: new Set(), pending: [], lateSkipped: 0 });
+  for (const codec of [JSON_CODEC, AVRO_CODEC]) {
+    for (const mode of ['all', 'latest'] as const) {
+      for (const backfill of [false, true]) {
+        lanes.push({ codec, mode, backfill, seats: new Set(), pending: [], lateSkipped: 0 });
+      }
     }
   }
   return lanes;

@@ -1,3 +1,4 @@
+import type { Codec } from './codec.ts';
 import type { Outbox } from './outbox.ts';
 import type { PillBytes, PillFrame } from './pill-bytes.ts';
 import type { Mode, Subscription } from './subscription.ts';
@@ -5,6 +6,8 @@ import type { Mode, Subscription } from './subscription.ts';
 /** A connection's place in the hub; the hub alone changes what is not readonly. */
 export interface Seat {
   readonly outbox: Outbox;
+  /** What its pills are encoded with. */
+  readonly codec: Codec;
   readonly named: Map<string, Subscription>;
   star: Subscription | undefined;
   /** Pills of its symbols that its filters kept away. */
@@ -19,6 +22,7 @@ export interface Seat {
 
 /** Connections that want exactly `*` without a filter: what they get is joined once for all. */
 export interface Lane {
+  readonly codec: Codec;
   readonly mode: Mode;
   readonly backfill: boolean;
   readonly seats: Set<Seat>;
@@ -31,9 +35,10 @@ export interface Lane {
  * @param onOverflow called after a tick that left the outbox over its bound, or broken; must end
  *   the connection
  */
-export function createSeat(outbox: Outbox, onOverflow: () => void): Seat {
+export function createSeat(outbox: Outbox, codec: Codec, onOverflow: () => void): Seat {
   return {
     outbox,
+    codec,
     named: new Map(),
     star: undefined,
     filtered: 0,

@@ -2,13 +2,15 @@ import * as uWS from 'uWebSockets.js';
 import { STATUS_CODES } from 'node:http';
 import type { Log } from '../../lib/log.ts';
 import type { ProblemAnswer } from '../http/problems.ts';
+import { AVRO_CODEC } from './avro-codec.ts';
 import { CLOSE_CODES } from './close-codes.ts';
-import type { Socket } from './connection.ts';
+import { type Codec, isBinaryFrame } from './codec.ts';
+import type { Manner, Socket } from './connection.ts';
 import { notFound, stateAnswer, tooManyOpens, upgradeRequired } from './http-answers.ts';
+import { JSON_CODEC } from './json-codec.ts';
 
 /** What a client brought along with its handshake. */
-export interface Handshake {
-  readonly origin: string;
+export interface Handshake extends Manner {
   /** X-API-Key; several are joined by a comma, which no key has. */
   readonly key: string;
   /** The query's `ticket`. */
@@ -52,8 +54,11 @@ export interface StreamServer {
   close(): void;
 }
 
-/** The subprotocol of JSON text frames, for clients that ask for one by name. */
-const JSON_SUBPROTOCOL = 'pills.v1.json';
+/** How pills are encoded, by subprotocol; JSON for clients that name none. */
+const SUBPROTOCOLS: ReadonlyMap<string, Codec> = new Map([
+  ['pills.v1.json', JSON_CODEC],
+  ['pills.v1.avro', AVRO_CODEC],
+]);
 
 interface Peer {
   readonly handshake: Handshake;
@@ -75,7 +80,7 @@ class UwsSocket implements Socket {
   }
 
   send(bytes: Uint8Array): number {
-    return this.isClosed ? 2 : this.#ws.send(bytes, false, false);
+    return this.isClosed ? 2 : this.#ws.send(bytes, isBinaryFrame(bytes), false);
   }
 
   buffered(): number {
@@ -138,7 +143,9 @@ export async function startServer(options: ServerOptions): Promise<StreamServer>
     upgrade: onHttp((res, req: uWS.HttpRequest, context: uWS.us_socket_context_t) => {
       if (!options.mayOpen()) return answer(res, tooManyOpens());
       const offered = req.getHeader('sec-websocket-protocol').split(/\s*,\s*/);
+      const subprotocol = offered.find((name) => SUBPROTOCOLS.has(name)) ?? '';
       const handshake: Handshake = {
+        codec: SUBPROTOCOLS.get(subprotocol) ?? JSON_CODEC,
         origin: req.getHeader('origin'),
         key: keyOf(req),
         ticket: req.getQuery('ticket'),
@@ -147,7 +154,7 @@ export async function startServer(options: ServerOptions): Promise<StreamServer>
       res.upgrade(
         peer,
         req.getHeader('sec-websocket-key'),
-        offered.includes(JSON_SUBPROTOCOL) ? JSON_SUBPROTOCOL : '',
+        subprotocol,
         req.getHeader('sec-websocket-extensions'),
         context,
       );

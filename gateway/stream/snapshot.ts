@@ -1,7 +1,7 @@
 import { formatCursor } from '../../schemas/position.ts';
 import type { Row } from './board.ts';
+import { pillFields } from './json-codec.ts';
 import type { FrameSource } from './outbox.ts';
-import { pillFields } from './pill-bytes.ts';
 
 export interface SnapshotOptions {
   readonly id: string | undefined;

@@ -1,4 +1,5 @@
 import { WebSocket } from 'ws';
+import { decodeFrame } from './decode-frame.ts';
 
 /** A pill in a `pill`, `pills` or `snapshot` frame, as far as tests look at it. */
 export interface GotPill {
@@ -78,6 +79,8 @@ export function framesOf<T extends FrameType>(frames: readonly Frame[], type: T)
 
 /** A WebSocket client that keeps every frame. */
 export interface Client {
+  /** The one that the server chose; empty when none. */
+  readonly protocol: string;
   readonly frames: readonly Frame[];
   /** All pills of `pill` and `pills` frames so far. */
   pills(): readonly GotPill[];
@@ -102,13 +105,15 @@ export function closeClients(): void {
 
 export interface ConnectOptions {
   readonly origin?: string;
+  /** Subprotocols, best first. */
+  readonly protocols?: readonly string[];
   /** For X-API-Key; none when it is left away. */
   readonly key?: string;
 }
 
 export async function connect(url: string, options: ConnectOptions = {}): Promise<Client> {
-  const { origin, key } = options;
-  const socket = new WebSocket(url, {
+  const { origin, key, protocols = [] } = options;
+  const socket = new WebSocket(url, [...protocols], {
     ...(origin === undefined ? {} : { origin }),
     headers: key === undefined ? {} : { 'x-api-key': key },
     perMessageDeflate: false,
@@ -118,8 +123,8 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
   const pills: GotPill[] = [];
   const places = new Map<FrameType, number>();
   const waiting = new Set<() => void>();
-  socket.on('message', (data: Buffer) => {
-    const frame: Frame = JSON.parse(data.toString('utf8'));
+  socket.on('message', (data: Buffer, isBinary) => {
+    const frame = decodeFrame(data, isBinary);
     frames.push(frame);
     pills.push(...pillsOf(frame));
     for (const check of waiting) check();
@@ -133,6 +138,7 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
   });
   socket.on('error', () => undefined);
   return {
+    protocol: socket.protocol,
     frames,
     pills: () => pills,
     send: (frame) => socket.send(JSON.stringify(frame)),

@@ -1,15 +1,17 @@
 import type { EffectivePill } from '../../../lib/order/judge.ts';
 import { formatCursor } from '../../../schemas/position.ts';
-import { formatTimestamp } from '../../../schemas/timestamp.ts';
 import { createBacklog } from '../backlog.ts';
 import { createBoard } from '../board.ts';
+import { type Codec, isBinaryFrame } from '../codec.ts';
 import { Connection, type House, type Socket } from '../connection.ts';
 import { createHub } from '../hub.ts';
+import { JSON_CODEC } from '../json-codec.ts';
 import { LIMITS } from '../limits.ts';
 import type { Member } from '../member.ts';
 import { PastLostError } from '../past.ts';
 import { createResumeDesk } from '../resume.ts';
 import type { Frame } from './client.ts';
+import { decodeFrame } from './decode-frame.ts';
 
 const MEMBER: Member = {
   accountId: 'acc_test',
@@ -49,7 +51,7 @@ export function createFakeSocket(windowBytes: number): FakeSocket {
     buffered,
     send(bytes) {
       if (this.closed !== undefined) throw new Error('used after close');
-      this.frames.push(JSON.parse(Buffer.from(bytes).toString('utf8')));
+      this.frames.push(decodeFrame(Buffer.from(bytes), isBinaryFrame(bytes)));
       this.sizes.push(bytes.length);
       inFlight += bytes.length;
       return buffered() > 0 ? 0 : 1;
@@ -95,7 +97,6 @@ export function createModel(limits: Partial<Record<keyof typeof LIMITS, number>>
     }),
     partitionOf,
     grant: () => 'granted',
-    sentAt: () => formatTimestamp(nowMs * 1000),
     limits: all,
     nowMicros: () => nowMs * 1000,
     nowMs: () => nowMs,
@@ -117,9 +118,9 @@ export function createModel(limits: Partial<Record<keyof typeof LIMITS, number>>
     get nowMs() {
       return nowMs;
     },
-    connect(windowBytes: number): FakeSocket {
+    connect(windowBytes: number, codec: Codec = JSON_CODEC): FakeSocket {
       const socket = createFakeSocket(windowBytes);
-      socket.connection = new Connection(socket, '', MEMBER, house);
+      socket.connection = new Connection(socket, { origin: '', codec }, MEMBER, house);
       socket.connection.opened();
       return socket;
     },
