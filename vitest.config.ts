@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['{schemas,lib,gateway,pipelines,generator,deploy,benchmarks}/**/*.test.ts'],
+    include: ['{schemas,lib,gateway,pipelines,generator,deploy,benchmarks,sdk}/**/*.test.ts'],
     globalSetup: ['deploy/local/test-engines.ts'],
     testTimeout: 60_000,
     hookTimeout: 90_000,

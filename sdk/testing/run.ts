@@ -1,0 +1,66 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import path from 'node:path';
+
+/** A program that a test runs. */
+export interface Run {
+  readonly child: ChildProcess;
+  stdout(): string;
+  stderr(): string;
+  /** Whole lines of stdout, as JSON. */
+  json(): Record<string, unknown>[];
+  /** Resolves with the exit code, or the signal's name. */
+  readonly exited: Promise<number | string>;
+}
+
+export interface RunOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Compiled files of this package, as `npm run build` leaves them. */
+export const distFolder: string = path.resolve(import.meta.dirname, '../../dist/sdk');
+
+const running = new Set<ChildProcess>();
+
+/** Runs a JavaScript file in Node, with nothing of this process's environment but PATH. */
+export function runNode(file: string, args: readonly string[], options: RunOptions = {}): Run {
+  const { cwd = '/', env = {} } = options;
+  const child = spawn(process.execPath, [file, ...args], {
+    ...{ cwd, env: { PATH: process.env.PATH, ...env }, stdio: ['ignore', 'pipe', 'pipe'] },
+  });
+  running.add(child);
+  let stdout = '';
+  let stderr = '';
+  child.stdout!.setEncoding('utf8').on('data', (text) => {
+    stdout += text;
+  });
+  child.stderr!.setEncoding('utf8').on('data', (text) => {
+    stderr += text;
+  });
+  return {
+    child,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    json: () =>
+      stdout
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => JSON.parse(line)),
+    exited: new Promise((resolve) => {
+      // `close`, not `exit`: by then all output was read.
+      child.once('close', (code, signal) => {
+        running.delete(child);
+        resolve(code ?? signal ?? 'gone');
+      });
+    }),
+  };
+}
+
+/** Runs the command line. */
+export const runCli = (args: readonly string[], options: RunOptions = {}): Run =>
+  runNode(path.join(distFolder, 'cli/main.js'), args, options);
+
+/** Ends what a test has left running. */
+export function endRuns(): void {
+  for (const child of running) child.kill('SIGKILL');
+}

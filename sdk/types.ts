@@ -1,0 +1,19 @@
+/** Every type of the public interface. */
+export type * from './answers.ts';
+export type { Client, ClientOptions } from './client.ts';
+export type { PilloleErrorFields, Problem, Retry } from './error.ts';
+export type {
+  Drain,
+  Heartbeat,
+  Quiet,
+  StatusFrame,
+  StreamFilter,
+  StreamMode,
+} from './frames.ts';
+export type { GapItem, PillItem, SnapshotItem, StreamItem } from './items.ts';
+export type { Pill, SnapshotPill } from './pill.ts';
+export type { Opened } from './session.ts';
+export type { Reconnecting, Stream, StreamEvents, StreamOptions } from './stream.ts';
+export type { Resume } from './subscribe.ts';
+export type { Usable, Verdict, Verdicts } from './verdict.ts';
+export type { WebSocketClass, WebSocketLike } from './web-socket.ts';
