@@ -1,7 +1,9 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { readDemoKeys, readStackFile, type StackFile } from '../lib/stack-file.ts';
+import { readDemoKeys } from '../lib/demo-keys.ts';
+import { readStackFile, type StackFile } from '../lib/stack-file.ts';
 import { accessTable } from './access/table.ts';
 import { isProof, measureAccess } from './access.ts';
+import { addDedicatedCommand } from './dedicated/command.ts';
 import { isClean, measureEndToEnd } from './end-to-end/end-to-end.ts';
 import { endToEndTable } from './end-to-end/table.ts';
 import { addFanoutCommand } from './fanout/command.ts';
@@ -100,6 +102,7 @@ program
   });
 
 addFanoutCommand(program, say);
+addDedicatedCommand(program, say);
 
 function addresses(flags: Flags): Pick<StackFile, 'ingest' | 'stream' | 'kafka' | 'registry'> {
   const { ingest, stream, kafka, registry } = flags;

@@ -6,6 +6,7 @@ import {
 } from '../schemas/avro.ts';
 import type { PillRecord } from '../schemas/pill.ts';
 import type { SchemaClient } from '../schemas/registry.ts';
+import type { Micros } from '../schemas/timestamp.ts';
 import { decodeWith } from './decode.ts';
 import type { LogRecord } from './kafka/consume.ts';
 import type { Log } from './log.ts';
@@ -15,11 +16,12 @@ import {
   type RejectCode,
   type SymbolState,
 } from './order/judge.ts';
+import { isBackfill, timesOf } from './order/time.ts';
 
 /** What a record of the pills topic is to whoever reads it. */
 export type Reading =
-  /** Before the start: it only warmed the repeat window. */
-  | { readonly kind: 'warmed' }
+  /** Before the start: it only warmed the repeat window. `live` is when it came, if it was live. */
+  | { readonly kind: 'warmed'; readonly live: Arrival | undefined }
   | { readonly kind: 'effect'; readonly pill: EffectivePill }
   | { readonly kind: 'repeat'; readonly conflict: boolean }
   | {
@@ -27,6 +29,12 @@ export type Reading =
       readonly code: RejectCode | DecodeFaultCode;
       readonly reason: string;
     };
+
+/** That a symbol's pill came, valid or not. */
+export interface Arrival {
+  readonly symbol: string;
+  readonly receivedAt: Micros;
+}
 
 /** Reads one partition of the pills topic: decodes, then warms up or judges. */
 export interface PartitionReader {
@@ -59,8 +67,9 @@ export function createPartitionReader(options: PartitionReaderOptions): Partitio
   const weigh = (record: LogRecord, decoded: Decoded<PillRecord>): Reading => {
     const { offset, key, appendedAt } = record;
     if (offset < start) {
-      if (decoded.ok) judge.warmUp(decoded.value, key, offset, appendedAt);
-      return { kind: 'warmed' };
+      if (!decoded.ok) return { kind: 'warmed', live: undefined };
+      judge.warmUp(decoded.value, key, offset, appendedAt);
+      return { kind: 'warmed', live: arrivalOf(decoded.value, appendedAt, options.settings) };
     }
     if (!decoded.ok) return { kind: 'rejected', code: decoded.code, reason: decoded.reason };
     return judge.judge(decoded.value, key, offset, appendedAt);
@@ -74,6 +83,16 @@ export function createPartitionReader(options: PartitionReaderOptions): Partitio
         : weigh(record, decoded);
     },
   };
+}
+
+function arrivalOf(
+  pill: PillRecord,
+  appendedAt: Micros,
+  { backfill_age_ms }: TopicSettings,
+): Arrival | undefined {
+  const { received: receivedAt } = timesOf(pill, appendedAt);
+  const { symbol, timestamp } = pill;
+  return isBackfill(timestamp, receivedAt, backfill_age_ms) ? undefined : { symbol, receivedAt };
 }
 
 /** Where to begin to read a partition whose records have effect from `start` on. */

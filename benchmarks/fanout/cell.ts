@@ -55,6 +55,10 @@ export interface CellOptions {
   readonly sockets: number;
   /** Processes that belong to the run beside server and load client: the log, the generator. */
   readonly restPids: readonly number[];
+  /** Called between the name of the run being known and its first pill. */
+  readonly onRun?: (run: string, pills: number) => Promise<void>;
+  /** Makes ids, and with them pills, longer by so many characters. */
+  readonly idPadding?: number;
 }
 
 let runs = 0;
@@ -64,14 +68,16 @@ export async function measureCell(
   target: Target,
   client: LoadClient,
   feed: PillFeed,
-  { pattern, perS, seconds, round, sockets, restPids }: CellOptions,
+  options: CellOptions,
 ): Promise<Cell> {
+  const { pattern, perS, seconds, round, sockets, restPids } = options;
   runs += 1;
   const pills = pillCount(perS, seconds);
   const wantedPerSocket = wantedOf(pattern, pills);
   const wanted = wantedPerSocket * sockets;
-  const run = `f${Date.now().toString(36)}n${runs}`;
+  const run = `f${Date.now().toString(36)}n${runs}${'x'.repeat(options.idPadding ?? 0)}`;
   await client.begin(run, pills);
+  await options.onRun?.(run, pills);
   const plan: PillPlan = {
     ...{ run, perS, pills },
     startMicros: monotonicMicros() + HEAD_START_MICROS,

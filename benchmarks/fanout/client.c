@@ -2,13 +2,17 @@
 // counts the pills that arrive and how long after their planned send. One thread, epoll; compiled,
 // so that it takes less CPU than any server it measures. Linux.
 //
-//   client HOST PORT PATH SOCKETS SUBSCRIBE_FILE
+//   client HOST PORT PATH SOCKETS SUBSCRIBE_FILE [live]
 //
-// SUBSCRIBE_FILE: a frame a line; socket i sends line i modulo their number. WS_KEY in the
-// environment is sent as X-API-Key. A pill is an id of the form "id":"<run>-<number>-<planned µs>",
+// SUBSCRIBE_FILE: a frame a line; socket i sends line i modulo their number. `live`: the server says
+// so once a subscription holds, and only then counts a socket as opened. WS_KEY in the
+// environment is sent as X-API-Key. WS_NARROW makes the kernel's receive buffers small, so that a
+// socket that stops reading is felt by the server after some MiB, and counts what pills say was
+// skipped. A pill is an id of the form "id":"<run>-<number>-<planned µs>",
 // the time being of CLOCK_MONOTONIC. Commands on stdin, a line each, are answered by a line of JSON:
 //
-//   state              {"open":…,"live":…,"closed":…,"errors":…,"told":"…"}
+//   state              {"open":…,"live":…,"closed":…,"slow":…,"errors":…,"told":"…"}
+//   pause, go on       stops reading all sockets, and goes on: the state
 //   run <run> <pills>  counts the pills of this run from now on: {"run":"…"}
 //   count              {"received":…}
 //   report             counts by socket, histogram as pairs of the bucket's upper µs and its count
@@ -32,6 +36,8 @@ enum {
   READ_BYTES = 256 << 10,
   OPENING_AT_ONCE = 50,
   TOLD_BYTES = 300,
+  NARROW_BYTES = 32 << 10,
+  SLOW_CONSUMER = 4001,
 };
 
 enum state { HANDSHAKE, OPEN, CLOSED };
@@ -51,7 +57,8 @@ static int peer_count;
 static char **subscribes;
 static int subscribe_count;
 static int epoll_fd;
-static int open_count, live_count, closed_count, error_count;
+static int open_count, live_count, closed_count, slow_count, error_count;
+static bool narrow;
 static char told[TOLD_BYTES + 1]; // the first error, or how a socket ended
 static volatile sig_atomic_t stopping;
 
@@ -94,7 +101,10 @@ static bool begins(const uint8_t *payload, size_t bytes, const char *text) {
 }
 
 static void on_text(struct peer *peer, const uint8_t *payload, size_t bytes, int64_t now) {
-  if (take_pills(&gots[peer - peers], payload, bytes, now)) return;
+  if (take_pills(&gots[peer - peers], payload, bytes, now)) {
+    if (narrow) take_skipped(payload, bytes);
+    return;
+  }
   if (!peer->live && begins(payload, bytes, "{\"type\":\"live\"")) {
     peer->live = true;
     live_count++;
@@ -110,6 +120,7 @@ static void on_frame(struct peer *peer, const struct frame *frame, int64_t now) 
     char why[64];
     int code = frame->bytes >= 2 ? at[0] << 8 | at[1] : 1005;
     snprintf(why, sizeof why, "closed with %d", code);
+    if (code == SLOW_CONSUMER) slow_count++;
     end_peer(peer, why);
   } else if (frame->opcode == PING) {
     send_frame(peer, PONG, at, frame->bytes);
@@ -173,18 +184,34 @@ static void on_readable(struct peer *peer) {
 }
 
 static void report(void) {
-  printf("{\"closed\":%d,\"errors\":%d,\"told\":\"%s\",", closed_count, error_count, told);
+  printf("{\"closed\":%d,\"slow\":%d,\"errors\":%d,\"told\":\"%s\",", closed_count, slow_count,
+         error_count, told);
   print_tally(gots, peer_count);
   printf("}\n");
 }
 
+static void print_state(void) {
+  printf("{\"open\":%d,\"live\":%d,\"closed\":%d,\"slow\":%d,\"errors\":%d,\"told\":\"%s\"}\n",
+         open_count, live_count, closed_count, slow_count, error_count, told);
+}
+
+static void read_all(bool reading) {
+  for (int i = 0; i < peer_count; i++) {
+    if (peers[i].state == CLOSED) continue;
+    struct epoll_event event = {.events = reading ? EPOLLIN : 0, .data.ptr = &peers[i]};
+    if (epoll_ctl(epoll_fd, EPOLL_CTL_MOD, peers[i].fd, &event) < 0) die("epoll_ctl");
+  }
+}
+
 static void command(const char *line) {
-  char run[64];
+  char run[96];
   uint32_t pills;
   if (strcmp(line, "state") == 0) {
-    printf("{\"open\":%d,\"live\":%d,\"closed\":%d,\"errors\":%d,\"told\":\"%s\"}\n", open_count,
-           live_count, closed_count, error_count, told);
-  } else if (sscanf(line, "run %63s %u", run, &pills) == 2) {
+    print_state();
+  } else if (strcmp(line, "pause") == 0 || strcmp(line, "go on") == 0) {
+    read_all(strcmp(line, "go on") == 0);
+    print_state();
+  } else if (sscanf(line, "run %95s %u", run, &pills) == 2) {
     begin_run(run, pills, gots, peer_count);
     printf("{\"run\":\"%s\"}\n", run);
   } else if (strcmp(line, "count") == 0) {
@@ -236,7 +263,9 @@ static void watch(int fd, struct peer *peer) {
 
 static void open_peer(struct peer *peer, const struct addrinfo *address, const char *request) {
   peer->fd = socket(address->ai_family, SOCK_STREAM, 0);
+  int bytes = NARROW_BYTES;
   if (peer->fd < 0) die("socket (see ulimit -n)");
+  if (narrow) setsockopt(peer->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
   if (connect(peer->fd, address->ai_addr, address->ai_addrlen) < 0) die("connect");
   int on = 1;
   setsockopt(peer->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -252,8 +281,8 @@ static void stop(int number) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 6) {
-    fprintf(stderr, "client HOST PORT PATH SOCKETS SUBSCRIBE_FILE\n");
+  if (argc < 6 || argc > 7) {
+    fprintf(stderr, "client HOST PORT PATH SOCKETS SUBSCRIBE_FILE [live]\n");
     return 2;
   }
   signal(SIGTERM, stop);
@@ -269,6 +298,7 @@ int main(int argc, char **argv) {
   watch(STDIN_FILENO, NULL);
 
   const char *key = getenv("WS_KEY");
+  narrow = getenv("WS_NARROW") != NULL;
   char request[4096];
   snprintf(request, sizeof request,
            "GET %s HTTP/1.1\r\nHost: %s:%s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -278,8 +308,8 @@ int main(int argc, char **argv) {
   if (getaddrinfo(argv[1], argv[2], &hints, &address) != 0) die("address");
   for (int i = 0; i < peer_count; i++) {
     open_peer(&peers[i], address, request);
-    // A server's queue of connections that it has not accepted is short.
-    while (i + 1 - open_count - closed_count >= OPENING_AT_ONCE) turn(100);
+    // A server's queues of what it has not accepted, or not authenticated, are short.
+    while (i + 1 - (argc == 7 ? live_count : open_count) - closed_count >= OPENING_AT_ONCE) turn(100);
   }
   for (;;) turn(-1);
 }

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { readDemoKeys, readStackFile } from '../../lib/stack-file.ts';
+import { readDemoKeys } from '../../lib/demo-keys.ts';
+import { readStackFile } from '../../lib/stack-file.ts';
 import { resultsFolder, writeResult } from '../results.ts';
 import { isProof, measureFanout } from './fanout.ts';
 import { PATTERNS, type Pattern } from './plan.ts';
@@ -14,6 +15,7 @@ interface Flags {
   rounds: number;
   warmUp: number;
   memory: boolean;
+  slow: number;
   profile?: string;
   out: string;
   url?: string;
@@ -34,8 +36,9 @@ export function addFanoutCommand(program: Command, say: (line: string) => void):
     .option('--symbols <list>', 'what a socket wants: all, 2of50', listOf(pattern), [...PATTERNS])
     .option('--seconds <n>', 'length of each cell', whole(1, 3_600), 8)
     .option('--rounds <n>', 'times everything is measured', whole(1, 100), 1)
-    .option('--warm-up <n>', 'seconds on each server before, not counted', whole(0, 600), 10)
+    .option('--warm-up <n>', 'seconds on each server before, not counted', whole(0, 600), 20)
     .option('--no-memory', 'leaves out what a socket takes of memory')
+    .option('--slow <n>', 'sockets that stop reading, in runs of 18 s; 0: none', whole(0, 500), 20)
     .option('--profile <dir>', 'where the servers write a CPU profile of their life')
     .option('--out <dir>', 'folder of the JSON result', resultsFolder)
     .option('--url <ws url>', "another's server, which reads the pills topic, and no other")

@@ -6,6 +6,7 @@ import { buildLoadClient, startLoadClient } from './load-client.ts';
 import { type MemoryReport, measureMemory } from './memory.ts';
 import { openPillFeed } from './pill-feed.ts';
 import { type Pattern, subscribeFrames } from './plan.ts';
+import { isKept, measureSlow, type SlowReport } from './slow.ts';
 import { buildStage, makeFolder, type OnStop } from './stage.ts';
 import { startTarget, type Target } from './target.ts';
 
@@ -19,6 +20,8 @@ export interface FanoutOptions {
   /** Load on each server before that is not counted: the JVM and V8 compile what is hot. */
   readonly warmUpSeconds: number;
   readonly memory: boolean;
+  /** Sockets that stop reading, in a scenario of its own; 0 leaves it out. */
+  readonly slow: number;
   /** Where the servers write CPU profiles. */
   readonly profileFolder: string | undefined;
   /** Another's server, in place of the stream process and the publish loop. */
@@ -38,6 +41,7 @@ export interface FanoutResult {
   /** Without a socket, at the highest rate: what reading the log alone costs a server. */
   readonly feedAlone: readonly Cell[];
   readonly memory: readonly MemoryReport[];
+  readonly slow: readonly SlowReport[];
 }
 
 const WARM_UP_PER_S = 300;
@@ -87,17 +91,19 @@ async function measure(options: FanoutOptions, onStop: OnStop): Promise<FanoutRe
   );
   for (const { close } of feeds.values()) onStop(close);
 
+  const restPids = () => [process.pid, ...Object.values(stage?.engines.pids() ?? {})];
   const measureOne: Measure = async (target, cell) => {
     const { url, key, saysLive } = target;
     const frames = subscribeFrames(cell.pattern, cell.sockets);
     const { sockets } = cell;
-    const client = startLoadClient({ binary, url, key, sockets, folder, subscribeFrames: frames });
+    const client = startLoadClient({
+      ...{ binary, url, key, saysLive, sockets, folder, subscribeFrames: frames },
+    });
     try {
-      await client.ready(saysLive);
+      await client.ready();
       await sleep(SETTLE_MS);
-      const engines = Object.values(stage?.engines.pids() ?? {});
-      const restPids = [process.pid, ...engines];
-      return await measureCell(target, client, feeds.get(target.name)!, { ...cell, restPids });
+      const own = { ...cell, restPids: restPids() };
+      return await measureCell(target, client, feeds.get(target.name)!, own);
     } finally {
       await client.stop();
     }
@@ -114,6 +120,13 @@ async function measure(options: FanoutOptions, onStop: OnStop): Promise<FanoutRe
     const cell = { pattern: 'all', perS: Math.max(...rates), seconds, sockets: 0 } as const;
     feedAlone.push(await measureOne(target, { ...cell, round: 0 }));
   }
+  const slow: SlowReport[] = [];
+  const stream = targets.find(({ name }) => name === 'stream');
+  for (let round = 1; stream && options.slow > 0 && round <= options.rounds; round += 1) {
+    say(`${options.slow} of ${sockets} sockets stop reading, round ${round}`);
+    const place = { sockets, slow: options.slow, round, binary, folder, restPids: restPids() };
+    slow.push(await measureSlow(stream, feeds.get('stream')!, place));
+  }
   const memory: MemoryReport[] = [];
   for (const name of options.memory && other === undefined ? (['stream', 'loop'] as const) : []) {
     say(`memory of ${sockets} sockets, ${name}`);
@@ -124,11 +137,15 @@ async function measure(options: FanoutOptions, onStop: OnStop): Promise<FanoutRe
   const at = new Date().toISOString();
   const loadAfter = os.loadavg()[0] ?? 0;
   return {
-    ...{ benchmark: 'fanout', at, machine, loadAfter, sockets, seconds, cells, feedAlone, memory },
+    ...{ benchmark: 'fanout', at, machine, loadAfter, sockets, seconds, cells, feedAlone },
+    ...{ memory, slow },
   };
 }
 
-/** The targets take turns at each rate, so that what disturbs the machine disturbs them alike. */
+/**
+ * The targets take turns at each rate, each first in every other round, so that what disturbs the
+ * machine disturbs them alike.
+ */
 async function measureCells(
   options: FanoutOptions,
   targets: readonly Target[],
@@ -139,7 +156,7 @@ async function measureCells(
   for (let round = 1; round <= rounds; round += 1) {
     for (const pattern of patterns) {
       for (const perS of rates) {
-        for (const target of targets) {
+        for (const target of round % 2 === 1 ? targets : targets.toReversed()) {
           const cell = await measureOne(target, { pattern, perS, seconds, round, sockets });
           const { delivered, serverSecondsPerMillion: cpu, lost } = cell;
           say(
@@ -155,6 +172,6 @@ async function measureCells(
 }
 
 /** Whether a result proves anything: every pill arrived everywhere, none was sent too late. */
-export function isProof({ cells }: FanoutResult): boolean {
-  return cells.every((cell) => cell.valid && isWhole(cell));
+export function isProof({ cells, slow }: FanoutResult): boolean {
+  return cells.every((cell) => cell.valid && isWhole(cell)) && slow.every(isKept);
 }

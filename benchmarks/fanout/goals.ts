@@ -12,6 +12,8 @@ export const GOALS = {
     ...{ pattern: '2of50', perS: 1_000 },
     ...{ p50Micros: 5_000, p99Micros: 25_000, p999Micros: 100_000 },
   },
+  /** p99 of the others while some sockets do not read ÷ while all do. */
+  slowP99RatioMax: 1.1,
   idleBytesPerSocketMax: 8 * 1024,
 } as const;
 

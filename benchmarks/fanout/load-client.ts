@@ -11,6 +11,8 @@ export interface ClientState {
   /** Sockets that were told `live`. */
   readonly live: number;
   readonly closed: number;
+  /** Of them with code 4001, as slow consumers. */
+  readonly slow: number;
   /** `error` frames. */
   readonly errors: number;
   /** The first of these, or how a socket ended. */
@@ -18,12 +20,14 @@ export interface ClientState {
 }
 
 /** What a load client got of a run. */
-export interface ClientReport extends Pick<ClientState, 'closed' | 'errors' | 'told'> {
+export interface ClientReport extends Pick<ClientState, 'closed' | 'slow' | 'errors' | 'told'> {
   readonly sockets: number;
   /** Pills over all sockets, each once a socket. */
   readonly received: number;
   readonly receivedMin: number;
   readonly receivedMax: number;
+  /** What pills say was left out before them; 0 unless the client is narrow. */
+  readonly skipped: number;
   /** Pills that a socket got again. */
   readonly doubled: number;
   /** Frames with pills of the run, and bytes of their text. */
@@ -39,10 +43,13 @@ export interface LoadClient {
   readonly pid: number;
   state(): Promise<ClientState>;
   /** Resolves when all sockets are open, and told `live` where the server says so. */
-  ready(saysLive: boolean): Promise<void>;
+  ready(): Promise<void>;
   begin(run: string, pills: number): Promise<void>;
   received(): Promise<number>;
   report(): Promise<ClientReport>;
+  /** Stops reading all sockets, and goes on. */
+  pause(): Promise<void>;
+  goOn(): Promise<void>;
   /** Closes the sockets; resolves when it is gone. */
   stop(): Promise<void>;
 }
@@ -53,8 +60,12 @@ export interface LoadClientOptions {
   /** Sent as X-API-Key. */
   readonly key: string | undefined;
   readonly sockets: number;
+  /** Whether the server says `live` once a subscription holds. */
+  readonly saysLive: boolean;
   /** Socket i sends the one at i modulo their number. */
   readonly subscribeFrames: readonly string[];
+  /** Small receive buffers: the server soon feels it when they stop reading. */
+  readonly narrow?: boolean;
   /** For the file of these frames. */
   readonly folder: string;
 }
@@ -86,14 +97,21 @@ let files = 0;
 /** Starts the load client; its sockets are opening when this returns. */
 export function startLoadClient(options: LoadClientOptions): LoadClient {
   const { hostname, port, pathname, search } = new URL(options.url);
+  const { saysLive } = options;
   files += 1;
   const file = path.join(options.folder, `subscribe-${files}`);
   writeFileSync(file, `${options.subscribeFrames.join('\n')}\n`);
   const child = spawn(
     options.binary,
-    [hostname, port || '80', pathname + search, String(options.sockets), file],
+    [
+      ...[hostname, port || '80', pathname + search, String(options.sockets), file],
+      ...(saysLive ? ['live'] : []),
+    ],
     {
-      env: options.key === undefined ? {} : { WS_KEY: options.key },
+      env: {
+        ...(options.key === undefined ? {} : { WS_KEY: options.key }),
+        ...(options.narrow === true ? { WS_NARROW: '1' } : {}),
+      },
       stdio: ['pipe', 'pipe', 'pipe'],
     },
   );
@@ -126,7 +144,7 @@ export function startLoadClient(options: LoadClientOptions): LoadClient {
   return {
     pid: child.pid ?? -1,
     state,
-    async ready(saysLive) {
+    async ready() {
       const deadline = performance.now() + READY_MAX_MS;
       for (;;) {
         const { open, live, closed, told } = await state();
@@ -144,6 +162,12 @@ export function startLoadClient(options: LoadClientOptions): LoadClient {
     },
     received: async () => (await ask<{ received: number }>('count')).received,
     report: () => ask<ClientReport>('report'),
+    async pause() {
+      await ask('pause');
+    },
+    async goOn() {
+      await ask('go on');
+    },
     async stop() {
       child.stdin.end();
       const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MAX_MS);

@@ -40,10 +40,11 @@ export async function measureMemory(
   const open = async (count: number): Promise<LoadClient> => {
     const { url, key, saysLive } = target;
     const frames = subscribeFrames('all', count);
-    const options = { binary, url, key, folder, sockets: count, subscribeFrames: frames };
-    const client = startLoadClient(options);
+    const client = startLoadClient({
+      ...{ binary, url, key, saysLive, folder, sockets: count, subscribeFrames: frames },
+    });
     clients.push(client);
-    await client.ready(saysLive);
+    await client.ready();
     return client;
   };
   const busy = async (client: LoadClient, count: number) => {

@@ -1,6 +1,8 @@
 import { type Cell, isWhole } from './cell.ts';
 import type { FanoutResult } from './fanout.ts';
 import { GOALS, type Summary, summarise } from './goals.ts';
+import { median } from './percentiles.ts';
+import { isKept, type SlowReport } from './slow.ts';
 
 /** The result as text. */
 export function fanoutTable(result: FanoutResult): string {
@@ -33,13 +35,45 @@ export function fanoutTable(result: FanoutResult): string {
     const [idle, busy] = [kib(one.idleBytesPerSocket), kib(one.busyBytesPerSocket)];
     lines.push('', `Resident memory a socket, ${one.target}: ${idle} idle, ${busy} busy${goal}`);
   }
+  if (result.slow.length > 0) lines.push('', ...slowLines(result.slow, sockets));
   return lines.join('\n');
+}
+
+/** A line for each round, and one for the whole. */
+function slowLines(reports: readonly SlowReport[], sockets: number): string[] {
+  const mib = (bytes: number) => `${(bytes / 1024 / 1024).toFixed(0)} MiB`;
+  const lines = reports.map((one) => {
+    const { reading, deaf, closed, latestGot, latestSkipped, readingBytes, deafBytes } = one;
+    const p99 = `p99 ${ms(reading.delivered.p99)} → ${ms(deaf.delivered.p99)} ms`;
+    const ends = `${closed} closed with 4001; latest got ${latestGot}, skipped ${latestSkipped}`;
+    const memory = `server ${mib(readingBytes)} → ${mib(deafBytes)}`;
+    return `  ${p99}; ${memory}; ${ends}${isKept(one) ? '' : '; NOT KEPT'}`;
+  });
+  const ratios = reports.map(({ reading, deaf }) => deaf.delivered.p99 / reading.delivered.p99);
+  const ratio = median(ratios);
+  const verdict = ratio <= GOALS.slowP99RatioMax ? 'kept' : 'MISSED';
+  const spread = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
+  return [
+    `${reports[0]!.slow} of ${sockets} sockets stop reading, 1,000/s; the others, all reading → not`,
+    ...lines,
+    `  p99 ratio ${ratio.toFixed(2)} (${spread}; goal ≤ ${GOALS.slowP99RatioMax}: ${verdict})`,
+  ];
 }
 
 const CELL_HEAD = ['server', 'symbols', 'rate'];
 const CPU_HEAD = [
   ...CELL_HEAD,
-  ...['deliveries/s', 'CPU s/M', 'server', 'client', 'rest', 'others', 'pills/frame', 'B/pill'],
+  ...[
+    'deliveries/s',
+    'CPU s/M',
+    'server',
+    'client',
+    'rest',
+    'others',
+    'pills/frame',
+    'pills/read',
+    'B/pill',
+  ],
   'note',
 ];
 const LATENCY_HEAD = [
@@ -60,6 +94,7 @@ function cpuRow(cell: Cell): string[] {
     cell.serverSecondsPerMillion?.toFixed(2) ?? '?',
     ...[serverCores, clientCores, restCores, otherCores].map((cores) => cores?.toFixed(2) ?? '?'),
     (client.received / Math.max(1, client.frames)).toFixed(1),
+    (client.received / Math.max(1, client.reads)).toFixed(1),
     (client.bytes / Math.max(1, client.received)).toFixed(0),
     noteOf(cell),
   ];

@@ -23,7 +23,7 @@ struct got {
 static char id_mark[128]; // "id":"<run>-
 static size_t id_mark_bytes;
 static uint32_t run_pills;
-static uint64_t received, frames_with_pills, bytes_with_pills, reads;
+static uint64_t received, skipped, frames_with_pills, bytes_with_pills, reads;
 static uint64_t histogram[BUCKETS];
 
 static void record(int64_t micros) {
@@ -42,7 +42,7 @@ static void begin_run(const char *run, uint32_t pills, struct got *gots, int cou
   if (pills > PILLS_MAX) die("too many pills");
   id_mark_bytes = (size_t)snprintf(id_mark, sizeof id_mark, "\"id\":\"%s-", run);
   run_pills = pills;
-  received = frames_with_pills = bytes_with_pills = reads = 0;
+  received = skipped = frames_with_pills = bytes_with_pills = reads = 0;
   memset(histogram, 0, sizeof histogram);
   for (int i = 0; i < count; i++) {
     free(gots[i].seen);
@@ -87,6 +87,16 @@ static bool take_pills(struct got *got, const uint8_t *text, size_t bytes, int64
   return any;
 }
 
+// Adds up what the pills of a frame say was left out before them.
+static void take_skipped(const uint8_t *text, size_t bytes) {
+  static const char mark[] = "\"skipped\":";
+  const uint8_t *end = text + bytes;
+  while ((text = memmem(text, (size_t)(end - text), mark, sizeof mark - 1)) != NULL) {
+    text += sizeof mark - 1;
+    skipped += number_at(&text, end);
+  }
+}
+
 static void print_tally(const struct got *gots, int count) {
   uint32_t min = count > 0 ? UINT32_MAX : 0, max = 0;
   uint64_t doubled = 0;
@@ -97,8 +107,8 @@ static void print_tally(const struct got *gots, int count) {
   }
   printf("\"sockets\":%d,\"received\":%lu,\"receivedMin\":%u,\"receivedMax\":%u,", count, received,
          min, max);
-  printf("\"doubled\":%lu,\"frames\":%lu,\"bytes\":%lu,\"reads\":%lu,\"histogram\":[", doubled,
-         frames_with_pills, bytes_with_pills, reads);
+  printf("\"skipped\":%lu,\"doubled\":%lu,\"frames\":%lu,\"bytes\":%lu,\"reads\":%lu,\"histogram\":[",
+         skipped, doubled, frames_with_pills, bytes_with_pills, reads);
   const char *comma = "";
   for (uint64_t i = 0; i < BUCKETS; i++) {
     if (histogram[i] == 0) continue;

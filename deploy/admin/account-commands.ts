@@ -125,8 +125,16 @@ export function addAccountCommands(program: Command): void {
         const page = { limit: asked.limit, before };
         const entries = await atDesk(async ({ db }) => {
           if (account === 'platform') return readAudit(db, null, page);
+          const known = await findAccount(db, account);
           // The log survives the account.
-          return readAudit(db, (await findAccount(db, account)) ?? account, page);
+          const entries = await readAudit(db, known ?? account, page);
+          if (known !== undefined || entries.length > 0) return entries;
+          // A page behind the last entry of an account that is erased is empty, and no mistake.
+          const any = await readAudit(db, account, { limit: 1 });
+          if (any.length > 0) return entries;
+          throw new AdminError(
+            `There is no account ${account}, and no entry of one: see "account list".`,
+          );
         });
         print(entries, command.optsWithGlobals<Format>());
       },

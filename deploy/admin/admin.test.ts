@@ -4,11 +4,11 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { checkCredential, parseCredentials } from '../../gateway/ingest/credentials.ts';
 import { readAudit } from '../../lib/accounts/audit.ts';
 import { listCurrentNotices, NOTICE_LIMITS, publishNotice } from '../../lib/accounts/notices.ts';
 import { readAccount } from '../../lib/accounts/operator.ts';
 import { nowMicros } from '../../lib/clock.ts';
+import { checkCredential, parseCredentials } from '../../lib/generator-credentials.ts';
 import type { Database } from '../../lib/postgres/database.ts';
 import { packageRoot } from '../../lib/root.ts';
 import { createTestAccount, openTestDatabase } from '../../lib/testing/accounts.ts';
@@ -111,6 +111,17 @@ test('an account is suspended, limited, its keys revoked, and all of it is audit
   }
   // Fifteen processes one after another.
 }, 120_000);
+
+test('the audit log of no account is an error, of one that is erased it is told', async () => {
+  const { id } = await createTestAccount(db, namespace, { tier: null });
+  expect(await done('audit', id)).toEqual([]);
+  const none = await admin(['audit', 'zzz']);
+  expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining('no account zzz') });
+  await done('account', 'revoke-keys', id);
+  await db.deleteFrom('accounts').where('id', '=', id).execute();
+  expect(await done<object[]>('audit', id)).toHaveLength(1);
+  expect(await done<object[]>('audit', id, '--before', '1')).toEqual([]);
+});
 
 test('a notice is published, listed and withdrawn', async () => {
   const until = '2099-01-01T00:00:00.000Z';

@@ -3,9 +3,12 @@ import { existsSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
-import { type Credential, readCredentialFile } from '../../gateway/ingest/credentials.ts';
-import { INGEST_LIMITS } from '../../gateway/ingest/limits.ts';
 import { writeAudit } from '../../lib/accounts/audit.ts';
+import {
+  CREDENTIAL_LIMITS,
+  type Credential,
+  readCredentialFile,
+} from '../../lib/generator-credentials.ts';
 import { AdminError, type Desk } from './environment.ts';
 
 /** A generator's credential as the operator sees it; the token is not known here. */
@@ -43,8 +46,8 @@ export function createGenerator(
     if (live.some((credential) => credential.name === name)) {
       throw new AdminError(`${name} has a token: revoke it first, or choose another name.`);
     }
-    if (live.length >= INGEST_LIMITS.credentialsMax) {
-      const max = INGEST_LIMITS.credentialsMax;
+    if (live.length >= CREDENTIAL_LIMITS.credentialsMax) {
+      const max = CREDENTIAL_LIMITS.credentialsMax;
       throw new AdminError(`${file} holds ${max} generators, the limit: revoke one first.`);
     }
     const token = `gen_${randomBytes(32).toString('base64url')}`;

@@ -4,6 +4,7 @@ import { sql } from 'kysely';
 import { request } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { createCustomer, PASSWORD, tokenFor } from '../../gateway/api/testing/customer.ts';
 import { silentLog } from '../../lib/log.ts';
 import { openDatabase } from '../../lib/postgres/database.ts';
 import { makePill } from '../../lib/testing/pills.ts';
@@ -78,6 +79,42 @@ async function dumpDatabase(): Promise<string> {
   }
 }
 
+/** Bytes of a text column are text, of a bytea column hex. */
+function formsOf(secret: string): string[] {
+  return [secret, Buffer.from(secret).toString('hex'), Buffer.from(secret).toString('base64')];
+}
+
+const customerEmail = 'carol@example.com';
+
+/** Does what leaves secrets behind. @returns each as it is itself */
+async function liveAsCustomer(): Promise<{ secrets: string[]; csrf: string }> {
+  const { api, stream } = stack!.addresses();
+  const outbox = path.join(folder, 'outbox');
+  const carol = createCustomer(api, outbox, 'carol');
+  await carol.signUp();
+  await carol.subscribe('pro');
+  const wrong = 'not the password of anybody';
+  expect((await carol.signIn(wrong)).status).toBe(401);
+  await carol.send('POST', '/api/password/reset', { email: carol.email });
+  const verified = await tokenFor(outbox, carol.email, 'Verify');
+  const reset = await tokenFor(outbox, carol.email, 'A new password');
+  const unknown = { token: 'u'.repeat(43), password: wrong };
+  expect((await carol.send('POST', '/api/password/reset/confirm', unknown)).status).toBe(400);
+  const tickets: string[] = [];
+  for (let i = 0; i < 2; i += 1) {
+    tickets.push((await carol.send('POST', '/api/stream/tickets')).body.ticket);
+  }
+  const socket = new WebSocket(`${stream}/api/stream?ticket=${tickets[0]}`);
+  const opened = await new Promise((resolve) => socket.once('message', (frame) => resolve(frame)));
+  expect(JSON.parse(String(opened))).toMatchObject({ type: 'welcome' });
+  socket.close();
+  const made = await carol.send('POST', '/api/keys', { name: 'desk' });
+  const { cookie, 'x-csrf-token': csrf } = carol.credentials();
+  const session = cookie!.split('=')[1]!;
+  const secrets = [...tickets, verified, reset, session, PASSWORD, wrong, made.body.key];
+  return { secrets, csrf: csrf! };
+}
+
 test('demo keys work by their tier, the README’s lines work as pasted, keys survive a restart and are stored nowhere', async () => {
   stack = await launchStack(folder);
   const keys = stack.demoKeys();
@@ -106,15 +143,27 @@ test('demo keys work by their tier, the README’s lines work as pasted, keys su
   expect(await latest(ownKey![0])).toBe(200);
 
   const pepper = readFileSync(path.join(folder, 'pepper'), 'utf8').trim();
+  const { secrets, csrf } = await liveAsCustomer();
+  secrets.push(...Object.values(keys), ownKey![0], pepper);
   const database = await dumpDatabase();
   expect(await stack.stop()).toBe(0);
   const logs = readdirSync(path.join(folder, 'logs')).map((name) =>
     readFileSync(path.join(folder, 'logs', name), 'utf8'),
   );
   expect(logs.join('').length).toBeGreaterThan(1_000);
-  for (const text of [database, ...logs]) {
-    for (const secret of [...Object.values(keys), ownKey![0], pepper])
-      expect(text).not.toContain(secret);
+  for (const secret of secrets) {
+    expect(secret.length).toBeGreaterThan(15);
+    for (const text of [database, ...logs, stack.output().replace(/demo key .*/g, '')]) {
+      for (const form of formsOf(secret)) expect(text).not.toContain(form);
+    }
+  }
+  // Without its session a CSRF token opens nothing: the database may know it.
+  for (const text of logs) expect(text).not.toContain(csrf);
+  // What is looked through is what was written, and by whom.
+  expect(database).toContain(customerEmail);
+  expect(statSync(path.join(folder, 'logs')).mode & 0o777).toBe(0o700);
+  for (const name of readdirSync(path.join(folder, 'logs'))) {
+    expect(statSync(path.join(folder, 'logs', name)).mode & 0o777, name).toBe(0o600);
   }
 
   stack = await launchStack(folder);

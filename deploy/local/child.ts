@@ -1,169 +1,17 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
-import path from 'node:path';
+import { type Child, type ChildSpec, startChild as start } from '../../lib/child-process/child.ts';
 import { childEnvironment } from './config.ts';
-import { identityOf, type ProcessIdentity } from './process-identity.ts';
-import { writeFileAtomically } from './write-file.ts';
 
-export interface ChildSpec {
-  readonly name: string;
-  readonly command: string;
-  readonly args: readonly string[];
+export { type Child, killChildren, withPdeathsig } from '../../lib/child-process/child.ts';
+
+/** Output of a child of the launcher goes to `<logFolder>/<name>.log`. */
+export interface LocalChildSpec extends ChildSpec {
   /** Added to the launcher's own. */
   readonly env?: Readonly<Record<string, string>>;
-  readonly cwd?: string;
-  /** Output goes to `<logFolder>/<name>.log`. */
   readonly logFolder: string;
-  /** The pid and start time go to `<runFolder>/<name>.json`. */
-  readonly runFolder: string;
-  /** The signal that asks for a clean end. */
-  readonly stopSignal: 'SIGTERM' | 'SIGINT';
-  /** After this long it is killed. */
-  readonly stopTimeoutMs: number;
-  /** The command brings its own setpriv (it changes its credentials, which clears the setting). */
-  readonly bringsPdeathsig?: boolean;
 }
 
-export interface ChildExit {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-}
-
-export interface Child {
-  readonly name: string;
-  readonly pid: number;
-  readonly logFile: string;
-  /** Settles when the process is gone; never rejects. */
-  readonly exited: Promise<ChildExit>;
-  /** Undefined while it lives. */
-  exit(): ChildExit | undefined;
-  /** Asks it to end, kills it after its time-out, resolves when it is gone. */
-  stop(): Promise<ChildExit>;
-  /** SIGKILL to it and its group. */
-  kill(): void;
-}
-
-/** What a later launcher needs to end an orphan properly. */
-export interface RunRecord extends ProcessIdentity {
-  readonly name: string;
-  readonly stopSignal: 'SIGTERM' | 'SIGINT';
-}
-
-/** A log larger than this is moved to `<name>.log.1` when its child starts. */
-const LOG_BYTES_MAX = 20 * 1024 * 1024;
-
-/**
- * Starts a child in a session of its own (Ctrl-C reaches the launcher alone, which stops them in
- * order), ended by the kernel when the launcher is killed, recorded so that a later launcher knows
- * its orphans, its output in a log file.
- * @throws Error when the command cannot be started at all.
- */
-export async function startChild(spec: ChildSpec): Promise<Child> {
-  mkdirSync(spec.runFolder, { recursive: true });
-  const { logFile, output } = openLog(spec.logFolder, spec.name);
-  const [command, args] =
-    spec.bringsPdeathsig === true
-      ? [spec.command, spec.args]
-      : withPdeathsig(spec.stopSignal, spec.command, spec.args);
-  const options = { detached: true, ...(spec.cwd === undefined ? {} : { cwd: spec.cwd }) };
-  let child: ChildProcess;
-  try {
-    child = spawn(command, [...args], {
-      ...options,
-      env: childEnvironment(spec.env),
-      stdio: ['ignore', output, output],
-    });
-    await spawned(child);
-  } finally {
-    closeSync(output);
-  }
-  return watch(child, spec, logFile);
-}
-
-/**
- * `setpriv --pdeathsig`: the kernel sends the signal when the parent dies, even by -9. Where there
- * is no setpriv the next start's search for orphans does it.
- */
-export function withPdeathsig(
-  signal: string,
-  command: string,
-  args: readonly string[],
-): [string, readonly string[]] {
-  if (!hasSetpriv()) return [command, args];
-  return ['setpriv', ['--pdeathsig', signal.replace('SIG', ''), '--', command, ...args]];
-}
-
-let setpriv: boolean | undefined;
-function hasSetpriv(): boolean {
-  setpriv ??=
-    spawnSync('setpriv', ['--pdeathsig', 'TERM', '--', process.execPath, '-e', ''], {
-      stdio: 'ignore',
-    }).status === 0;
-  return setpriv;
-}
-
-const living = new Set<Child>();
-
-/** SIGKILL to every child of this process that lives. */
-export function killChildren(): void {
-  for (const child of living) child.kill();
-}
-
-function openLog(
-  folder: string,
-  name: string,
-): { readonly logFile: string; readonly output: number } {
-  mkdirSync(folder, { recursive: true });
-  const logFile = path.join(folder, `${name}.log`);
-  const size = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
-  if (size > LOG_BYTES_MAX) renameSync(logFile, `${logFile}.1`);
-  return { logFile, output: openSync(logFile, 'a') };
-}
-
-function spawned(child: ChildProcess): Promise<void> {
-  return new Promise((resolve, reject) => {
-    child.once('spawn', resolve);
-    child.once('error', reject);
-  });
-}
-
-function watch(child: ChildProcess, spec: ChildSpec, logFile: string): Child {
-  const pid = child.pid;
-  if (pid === undefined) throw new Error(`${spec.name}: no pid`);
-  const runFile = path.join(spec.runFolder, `${spec.name}.json`);
-  const identity = identityOf(pid);
-  if (identity !== undefined) {
-    const record: RunRecord = { ...identity, name: spec.name, stopSignal: spec.stopSignal };
-    writeFileAtomically(runFile, JSON.stringify(record));
-  }
-  let exit: ChildExit | undefined;
-  const exited = new Promise<ChildExit>((resolve) => {
-    child.once('exit', (code, signal) => {
-      exit = { code, signal };
-      living.delete(handle);
-      rmSync(runFile, { force: true });
-      resolve(exit);
-    });
-  });
-  const kill = () => {
-    if (exit !== undefined) return;
-    // Its group first: what it started goes with it. The group may be gone already.
-    for (const target of [-pid, pid]) {
-      try {
-        process.kill(target, 'SIGKILL');
-      } catch {}
-    }
-  };
-  const stop = async () => {
-    if (exit === undefined) child.kill(spec.stopSignal);
-    const timer = setTimeout(kill, spec.stopTimeoutMs);
-    try {
-      return await exited;
-    } finally {
-      clearTimeout(timer);
-    }
-  };
-  const handle: Child = { name: spec.name, pid, logFile, exited, exit: () => exit, stop, kill };
-  living.add(handle);
-  return handle;
+/** Starts a child of the launcher. @throws Error when the command cannot be started at all. */
+export async function startChild(spec: LocalChildSpec): Promise<Child & { logFile: string }> {
+  const child = await start({ ...spec, env: childEnvironment(spec.env) });
+  return { ...child, logFile: child.logFile! };
 }

@@ -22,6 +22,8 @@ export interface EnginesConfig {
 export interface LauncherConfig extends EnginesConfig {
   /** Prefix of topics, subjects, groups and databases; empty outside tests. */
   readonly namespace: string;
+  /** Whether demo accounts are made; `auto`: unless PostgreSQL is one of somebody else. */
+  readonly demoAccounts: 'auto' | 'yes' | 'no';
 }
 
 /** Reads the settings of the launcher; everything has a default. */
@@ -36,6 +38,7 @@ export function readLauncherConfig(env: NodeJS.ProcessEnv = process.env): Launch
       dockerHost: reader.optional('DOCKER_HOST'),
       javaHome: reader.optional('JAVA_HOME'),
       namespace: reader.text('PILLOLE_NAMESPACE', ''),
+      demoAccounts: reader.choice('DEMO_ACCOUNTS', ['auto', 'yes', 'no'], 'auto'),
     };
   });
 }

@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { Command } from 'commander';
+import { takeLock } from '../../lib/child-process/lock.ts';
+import { endOrphans } from '../../lib/child-process/orphans.ts';
 import { readLauncherConfig } from './config.ts';
 import { startEngines } from './engines.ts';
-import { takeLock } from './lock.ts';
-import { endOrphans } from './orphans.ts';
 import { placeAt } from './place.ts';
 
 /**

@@ -1,3 +1,4 @@
+import { type Supervised, supervise } from '../../lib/child-process/supervise.ts';
 import { embeddedClickhouse } from './clickhouse.ts';
 import { ENGINE_VARIABLES, type EngineName, type EnginesConfig } from './config.ts';
 import { dockerAnswers } from './docker.ts';
@@ -7,7 +8,6 @@ import type { Place } from './place.ts';
 import { openPortBook, type PortBook } from './ports.ts';
 import { embeddedPostgres } from './postgres.ts';
 import { embeddedRegistry } from './registry.ts';
-import { type Supervised, supervise } from './supervisor.ts';
 
 export type EngineKind = 'external' | 'container' | 'embedded';
 

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import path from 'node:path';
+import { writeFileAtomically } from '../../lib/write-file.ts';
 import type { Place } from './place.ts';
-import { writeFileAtomically } from './write-file.ts';
 
 /**
  * Forgets what a stack's folder says of running processes when the folder was copied from another:

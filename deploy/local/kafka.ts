@@ -5,13 +5,13 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { packageRoot } from '../../lib/root.ts';
+import { writeFileAtomically } from '../../lib/write-file.ts';
 import { type Child, startChild } from './child.ts';
 import type { EmbeddedEngine, EngineSetting } from './embedded.ts';
 import { findJava } from './java.ts';
 import { kafkaAnswers } from './kafka-ready.ts';
 import { fillOnce, runMaven } from './maven.ts';
 import { waitUntil } from './wait.ts';
-import { writeFileAtomically } from './write-file.ts';
 
 const KAFKA_VERSION = '4.3.1';
 const HERE = path.join(packageRoot, 'deploy', 'local');

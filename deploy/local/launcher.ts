@@ -1,12 +1,12 @@
+import { endOrphans } from '../../lib/child-process/orphans.ts';
 import { provision } from '../provision.ts';
 import type { LauncherConfig } from './config.ts';
-import { makeDemoKeys } from './demo-keys.ts';
+import { makeDemoKeys, wantsDemoAccounts } from './demo-keys.ts';
 import { type Engines, startEngines } from './engines.ts';
-import { endOrphans } from './orphans.ts';
 import { ensurePepper } from './pepper.ts';
 import type { Place } from './place.ts';
 import { type Platform, startPlatform } from './platform.ts';
-import { openPortBook } from './ports.ts';
+import { openPortBook, type PortBook } from './ports.ts';
 import { type Addresses, wantedProcesses } from './processes.ts';
 import { describeStack, removeStackFile, writeStackFile } from './stack-file.ts';
 import { welcome } from './welcome.ts';
@@ -44,14 +44,19 @@ export async function launch(options: LaunchOptions): Promise<void> {
   try {
     say('starting the engines');
     engines = await startEngines({ place, config, ports, say: sayWhileUp, signal });
-    const addresses: Addresses = { ...addressesOf(engines), namespace: config.namespace };
+    const addresses: Addresses = {
+      ...addressesOf(engines),
+      namespace: config.namespace,
+      dedicatedPorts: await chooseDedicatedPorts(ports),
+    };
     say('creating topics, schemas and tables');
     // Not waited for once we are to stop: it may be retrying.
     const settings = { partitions: LOCAL_PARTITIONS };
     await Promise.race([provision({ ...addresses, settings }), aborted(signal)]);
     signal.throwIfAborted();
     ensurePepper(place.pepper);
-    const demoKeys = await makeDemoKeys(place, addresses);
+    const hasDemoAccounts = wantsDemoAccounts(config.demoAccounts, engines.kinds.postgres);
+    const demoKeys = hasDemoAccounts ? await makeDemoKeys(place, addresses) : undefined;
     const specs = wantedProcesses(options.demo);
     const writeStack = () => {
       if (platform === undefined || signal.aborted) return;
@@ -66,7 +71,10 @@ export async function launch(options: LaunchOptions): Promise<void> {
     const stack = describeStack(addresses, platform.entries());
     const took = (Date.now() - startedAt) / 1000;
     say(
-      welcome({ stack, kinds: engines.kinds, place, late: platform.late, seconds: took, demoKeys }),
+      welcome({
+        ...{ stack, kinds: engines.kinds, place, late: platform.late, seconds: took },
+        ...{ demoKeys, hasDemoAccounts },
+      }),
     );
     await aborted(signal);
   } catch (error) {
@@ -77,6 +85,12 @@ export async function launch(options: LaunchOptions): Promise<void> {
     await engines?.stop();
     ports.release();
   }
+}
+
+/** A hundred ports, told apart from those of another stack by the one before them. */
+async function chooseDedicatedPorts(ports: PortBook): Promise<string> {
+  const before = await ports.choose('dedicated', 8300);
+  return `${before + 1}-${before + 100}`;
 }
 
 function addressesOf(engines: Engines): Omit<Addresses, 'namespace'> {

@@ -1,10 +1,10 @@
 import { setMaxListeners } from 'node:events';
 import path from 'node:path';
 import { Command } from 'commander';
+import { takeLock } from '../../lib/child-process/lock.ts';
 import { killChildren } from './child.ts';
 import { readLauncherConfig } from './config.ts';
 import { settleHome } from './home.ts';
-import { takeLock } from './lock.ts';
 import { placeAt } from './place.ts';
 import { SetupError } from './setup-error.ts';
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { isSameAlive, parseIdentity, startTimeOf } from './process-identity.ts';
+import { isSameAlive, parseIdentity, startTimeOf } from '../../lib/child-process/identity.ts';
 import { SetupError } from './setup-error.ts';
 
 /** Lines of Maven's output kept for the error message. */

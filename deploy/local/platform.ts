@@ -1,3 +1,4 @@
+import { type Supervised, supervise } from '../../lib/child-process/supervise.ts';
 import { type Child, startChild } from './child.ts';
 import type { Place } from './place.ts';
 import type { PortBook } from './ports.ts';
@@ -10,7 +11,6 @@ import {
   type ServedUrls,
 } from './processes.ts';
 import type { StackEntry } from './stack-file.ts';
-import { type Supervised, supervise } from './supervisor.ts';
 import { answers200, waitUntil } from './wait.ts';
 
 export interface PlatformOptions {

@@ -2,8 +2,8 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { type Lock, takeLock } from './lock.ts';
-import { writeFileAtomically } from './write-file.ts';
+import { type Lock, takeLock } from '../../lib/child-process/lock.ts';
+import { writeFileAtomically } from '../../lib/write-file.ts';
 
 /** Ports of the local stack: the wanted one when free, else another, remembered for later. */
 export interface PortBook {

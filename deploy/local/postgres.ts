@@ -75,6 +75,9 @@ function serverArguments(cluster: string, port: number): string[] {
     log_checkpoints: 'off',
     timezone: 'UTC',
     log_timezone: 'UTC',
+    // The detail of an error repeats values of rows, e.g. an e-mail address that is there twice.
+    log_error_verbosity: 'terse',
+    log_min_error_statement: 'panic',
   };
   const flags = Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]);
   return ['-D', cluster, ...flags];

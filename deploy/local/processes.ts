@@ -40,6 +40,7 @@ export const PROCESSES: readonly ProcessSpec[] = [
     ...{ name: 'stream', entry: 'gateway/stream/main.js', args: [], metricsPort: 9105 },
     serves: { key: 'stream', port: 8082, scheme: 'ws' },
   },
+  { name: 'dedicated', entry: 'gateway/dedicated/main.js', args: [], metricsPort: 9107 },
   {
     ...{ name: 'demo', entry: 'generator/demo/main.js', args: [], metricsPort: 9106 },
     isDemo: true,
@@ -72,6 +73,8 @@ export function wantedProcesses(demo: boolean): ProcessSpec[] {
 export interface Addresses
   extends Pick<Engines, 'kafkaBrokers' | 'registryUrl' | 'clickhouseUrl' | 'postgresUrl'> {
   readonly namespace: string;
+  /** For new dedicated sockets: `from-to`. */
+  readonly dedicatedPorts?: string;
 }
 
 /** Where the platform serves, by the name in stack.json. */
@@ -81,7 +84,7 @@ export type ServedUrls = Partial<Readonly<Record<'ingest' | 'api' | 'stream', st
 export function environmentOf(
   placed: PlacedProcess,
   addresses: Addresses,
-  place: Pick<Place, 'pepper' | 'outbox'>,
+  place: Pick<Place, 'pepper' | 'outbox' | 'run'>,
   urls: ServedUrls,
 ): Record<string, string> {
   const { spec, port } = placed;
@@ -94,6 +97,10 @@ export function environmentOf(
     PILLOLE_NAMESPACE: addresses.namespace,
     KEY_PEPPER_FILE: place.pepper,
     MAIL_OUTBOX: place.outbox,
+    DEDICATED_RUN_FOLDER: path.join(place.run, 'dedicated'),
+    ...(addresses.dedicatedPorts === undefined
+      ? {}
+      : { DEDICATED_PORTS: addresses.dedicatedPorts }),
     METRICS_HOST: '127.0.0.1',
     METRICS_PORT: String(placed.metricsPort),
     ...(prefix === undefined || port === undefined

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import type { StackFile } from '../../lib/stack-file.ts';
+import { writeFileAtomically } from '../../lib/write-file.ts';
 import type { Addresses, PlacedProcess } from './processes.ts';
-import { writeFileAtomically } from './write-file.ts';
 
 export interface StackEntry {
   readonly placed: PlacedProcess;

@@ -12,10 +12,12 @@ export interface Welcome {
   readonly seconds: number;
   /** Keys that were just made; they are shown this once. */
   readonly demoKeys: Readonly<Record<Tier, string>> | undefined;
+  readonly hasDemoAccounts: boolean;
 }
 
 /** What the launcher says when everything runs: the block with all addresses. */
-export function welcome({ stack, kinds, place, late, seconds, demoKeys }: Welcome): string {
+export function welcome(told: Welcome): string {
+  const { stack, kinds, place, late, seconds, demoKeys, hasDemoAccounts } = told;
   const rows: [string, string][] = [
     ['send pills', `POST ${stack.ingest}/api/pillole`],
     ['read', `${stack.api}/api/pills/latest`],
@@ -26,7 +28,7 @@ export function welcome({ stack, kinds, place, late, seconds, demoKeys }: Welcom
     ['PostgreSQL', `${stack.postgres} (${kinds.postgres})`],
     ['reference', `${stack.api}/docs`],
     ['mail', place.outbox],
-    ['demo keys', place.demoKeys],
+    ['demo keys', hasDemoAccounts ? place.demoKeys : 'none (DEMO_ACCOUNTS=yes makes them)'],
     ['logs', place.logs],
     ['for programs', place.stack],
   ];

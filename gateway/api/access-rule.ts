@@ -6,6 +6,8 @@ export type AccessRule = OpenRule | AccountRule;
 
 export interface OpenRule {
   readonly by: 'nobody';
+  /** It asks the database: calls from one network are limited. */
+  readonly isLimited?: true;
 }
 
 export interface AccountRule {
@@ -23,6 +25,9 @@ export interface AccountRule {
 /** Needs no credential. */
 export const OPEN: OpenRule = { by: 'nobody' };
 
+/** Needs no credential, and asks the database. */
+export const OPEN_LIMITED: OpenRule = { by: 'nobody', isLimited: true };
+
 /** A read that the tier must have; one call of the quota. */
 export function metered(capability: Capability): AccountRule {
   return { by: 'account', accepts: ['key'], capability, scope: 'read', isMetered: true };
@@ -32,6 +37,15 @@ export function metered(capability: Capability): AccountRule {
 export const OWN_ACCOUNT: AccountRule = {
   by: 'account',
   accepts: ['key', 'session'],
+  isMetered: false,
+};
+
+/** About the account's sockets, free: by key or session, where the tier has streams. */
+export const STREAMING: AccountRule = {
+  by: 'account',
+  accepts: ['key', 'session'],
+  capability: 'stream',
+  scope: 'stream',
   isMetered: false,
 };
 

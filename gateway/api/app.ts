@@ -4,6 +4,7 @@ import type { Log } from '../../lib/log.ts';
 import { API_VERSION } from '../http/problems.ts';
 import { refuse } from '../http/refuse.ts';
 import { createHttpServer, isAmbiguous } from '../http/server.ts';
+import { addAsyncApi } from './asyncapi.ts';
 import { createGuard, type GuardOptions } from './guard.ts';
 import { HTTP_LIMITS } from './limits.ts';
 import { addOpenApi, isReference } from './openapi.ts';
@@ -13,6 +14,7 @@ export interface ApiAppOptions extends GuardOptions {
   readonly log: Log;
   readonly trustedProxies: readonly string[];
   readonly publicUrl: string;
+  readonly streamUrl: string;
   /** Adds the routes; each names its access rule. */
   readonly addRoutes: (app: FastifyInstance) => void;
 }
@@ -43,6 +45,7 @@ export async function createApiApp(options: ApiAppOptions): Promise<FastifyInsta
   app.addHook('onRequest', createGuard(options));
   giveBackAfterErrors(app, options.meter);
   await addOpenApi(app, options.publicUrl);
+  await addAsyncApi(app, options.streamUrl);
   options.addRoutes(app);
   await app.ready();
   return app;

@@ -22,7 +22,12 @@ export async function readBody(request: FastifyRequest, reply: FastifyReply): Pr
     });
   }
   const bytes = await collect(request);
-  if (bytes === undefined) {
+  if (bytes === 'gone') {
+    // Nobody is there to be answered, and nothing went wrong here.
+    reply.hijack();
+    return reply;
+  }
+  if (bytes === 'too_large') {
     reply.hijack();
     const detail = `Limit ${BODY_BYTES_MAX} bytes.`;
     sendProblem(reply.raw, problemAnswer('body_too_large', { detail }), { close: true });
@@ -35,20 +40,20 @@ export async function readBody(request: FastifyRequest, reply: FastifyReply): Pr
   return undefined;
 }
 
-/** @returns undefined when it is over the bound. */
-async function collect(request: FastifyRequest): Promise<Buffer | undefined> {
-  if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES_MAX) return undefined;
+/** @returns `gone` = the client left before its end */
+async function collect(request: FastifyRequest): Promise<Buffer | 'too_large' | 'gone'> {
+  if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES_MAX) return 'too_large';
   const chunks: Buffer[] = [];
   let size = 0;
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     const { raw } = request;
     raw.on('data', (chunk: Buffer) => {
       size += chunk.length;
       if (size <= BODY_BYTES_MAX) chunks.push(chunk);
-      else resolve(undefined);
+      else resolve('too_large');
     });
     raw.once('end', () => resolve(Buffer.concat(chunks)));
-    raw.once('error', reject);
-    raw.once('close', () => reject(new Error('the request was aborted')));
+    raw.once('error', () => resolve('gone'));
+    raw.once('close', () => resolve('gone'));
   });
 }

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import type { AccountAccess, KeyAccess } from '../../lib/access/access.ts';
 import type { Session } from '../../lib/accounts/sessions.ts';
 
@@ -24,4 +25,10 @@ export function callerOf(request: { readonly caller: Caller | undefined }): Call
 /** As the audit log names who acts. */
 export function actorOf({ session, key }: Caller): string {
   return session === undefined ? `key:${key?.id}` : `user:${session.userId}`;
+}
+
+/** Who asks, and for which account, as changes of an account want to know it. */
+export function requesterOf(request: FastifyRequest) {
+  const caller = callerOf(request);
+  return { accountId: caller.account.id, actor: actorOf(caller), address: request.ip };
 }

@@ -6,6 +6,8 @@ import {
   readCommonConfig,
   readConfig,
 } from '../../lib/config.ts';
+import { dedicatedUrl } from '../../lib/dedicated/address.ts';
+import type { PortRange } from '../../lib/dedicated/port.ts';
 import { type MailConfig, readMailConfig } from '../../lib/mail/config.ts';
 
 export interface ApiConfig extends CommonConfig {
@@ -16,8 +18,12 @@ export interface ApiConfig extends CommonConfig {
   /** Proxies whose X-Forwarded-For is believed: addresses or networks; none by default. */
   readonly trustedProxies: readonly string[];
   readonly mail: MailConfig;
+  /** Whether checkouts are open: the test provider gives every tier for nothing. */
+  readonly canBuy: boolean;
   /** Where customers find the services. */
   readonly addresses: { readonly api: string; readonly ingest: string; readonly stream: string };
+  /** Ports for new dedicated sockets, and their addresses, with `{port}` or `{name}` in it. */
+  readonly dedicated: { readonly ports: PortRange; readonly url: string };
 }
 
 /** Reads the settings of the API process. @throws ConfigError naming each fault. */
@@ -25,9 +31,12 @@ export function readApiConfig(env: NodeJS.ProcessEnv): ApiConfig {
   const config = readConfig(env, (reader) => {
     const port = reader.integer('API_PORT', { min: 0, max: 65_535, fallback: 8080 });
     const api = reader.text('PUBLIC_URL', `http://127.0.0.1:${port}`);
+    const host = reader.text('API_HOST', '127.0.0.1');
+    const billing = reader.choice('BILLING', ['test', 'off'], isLoopback(host) ? 'test' : 'off');
     return {
       ...readCommonConfig(reader),
-      host: reader.text('API_HOST', '127.0.0.1'),
+      host,
+      canBuy: billing === 'test',
       port,
       databaseUrl: reader.text('DATABASE_URL'),
       pepperPath: readPepperPath(reader),
@@ -36,6 +45,10 @@ export function readApiConfig(env: NodeJS.ProcessEnv): ApiConfig {
         .split(/[\s,]+/)
         .filter(Boolean),
       mail: readMailConfig(reader),
+      dedicated: {
+        ports: parsePorts(reader.text('DEDICATED_PORTS', '8301-8400')),
+        url: reader.text('DEDICATED_URL', 'ws://127.0.0.1:{port}'),
+      },
       addresses: {
         api,
         ingest: reader.text('INGEST_URL', 'http://127.0.0.1:8081'),
@@ -46,10 +59,27 @@ export function readApiConfig(env: NodeJS.ProcessEnv): ApiConfig {
   for (const [name, url] of Object.entries(config.addresses)) {
     if (!URL.canParse(url)) throw new ConfigError(`The address of ${name}, "${url}", is no URL.`);
   }
+  checkDedicated(config.dedicated);
   // Keys and passwords travel in it.
   const { protocol, hostname } = new URL(config.addresses.api);
   if (protocol !== 'https:' && !isLoopback(hostname)) {
     throw new ConfigError(`PUBLIC_URL ${config.addresses.api} must be https outside this machine.`);
   }
   return config;
+}
+
+/** @returns an empty range for anything that is none: it is refused afterwards */
+function parsePorts(text: string): PortRange {
+  const [, from, to] = /^(\d{1,5})-(\d{1,5})$/.exec(text) ?? [];
+  return { from: Number(from ?? 0), to: Number(to ?? 0) };
+}
+
+function checkDedicated({ ports, url }: ApiConfig['dedicated']): void {
+  const { from, to } = ports;
+  if (!(from >= 1 && from <= to && to <= 65_535)) {
+    throw new ConfigError('DEDICATED_PORTS must be two ports, the lower first: 8301-8400.');
+  }
+  const isTemplate = /\{(?:port|name)\}/.test(url);
+  if (isTemplate && URL.canParse(dedicatedUrl(url, { name: 'ded_x', port: from }))) return;
+  throw new ConfigError(`DEDICATED_URL must be a URL with {port} or {name} in it, not "${url}".`);
 }

@@ -8,18 +8,19 @@ import type {
   MeteredCall,
   Taken,
 } from '../../lib/access/access.ts';
-import { entitlementOf, tierOf } from '../../lib/access/entitlement.ts';
+import { tierOf } from '../../lib/access/entitlement.ts';
 import type { KeyUse } from '../../lib/access/key-use.ts';
 import { rateHeaders } from '../../lib/access/rate-headers.ts';
-import { TIERS } from '../../lib/access/tiers.ts';
 import type { Session } from '../../lib/accounts/sessions.ts';
 import type { ProblemCode } from '../http/problem-catalogue.ts';
 import type { ProblemMembers } from '../http/problems.ts';
 import { refuse } from '../http/refuse.ts';
 import type { AccountRule } from './access-rule.ts';
+import { denialOf } from './denial.ts';
 import { REFUSAL_AFTER_MS, REFUSALS_HELD_MAX } from './limits.ts';
 import { isReference } from './openapi.ts';
 import { hasCsrfToken, type SessionFinder } from './session-cookie.ts';
+import { createUnmeteredLimits } from './unmetered.ts';
 
 export interface GuardOptions {
   readonly keyring: Keyring;
@@ -45,6 +46,7 @@ declare module 'fastify' {
 export function createGuard(options: GuardOptions): onRequestHookHandler {
   const { keyring, findSession } = options;
   const refusals = createRefusals();
+  const unmetered = createUnmeteredLimits();
 
   const onKey = (rule: AccountRule, request: FastifyRequest, reply: FastifyReply, done: Done) => {
     const identified = keyring.identify(headerOf(request), request.ip);
@@ -61,7 +63,11 @@ export function createGuard(options: GuardOptions): onRequestHookHandler {
         const { key } = who;
         options.keyUse.note(key.id, request.ip);
         request.caller = { account: key.account, key, session: undefined };
-        admit(options, rule, key.account, key, request, reply, done);
+        const flood = rule.isMetered ? undefined : unmetered.ofAccount(key.account);
+        if (flood !== undefined) {
+          tellLimits(options.meter, reply, key.account);
+          refuse(reply, ...flood);
+        } else admit(options, rule, key.account, key, request, reply, done);
       }
     }
   };
@@ -72,13 +78,16 @@ export function createGuard(options: GuardOptions): onRequestHookHandler {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<boolean> => {
+    const flood = unmetered.ofAddress(request.ip);
+    if (flood !== undefined) {
+      refuse(reply, ...flood);
+      return false;
+    }
     const found = await findSession(request);
     if (found === 'unavailable') refuse(reply, 'accounts_unavailable', { retry_after_s: 1 });
     else if (found === undefined) {
       const code = rule.accepts.includes('key') ? 'key_invalid' : 'session_required';
       refusals.send(request, reply, code);
-    } else if (!isSafe(request.method) && !hasCsrfToken(request, found)) {
-      refuse(reply, 'csrf_token_invalid');
     } else return enter(rule, request, reply, found);
     return false;
   };
@@ -94,7 +103,12 @@ export function createGuard(options: GuardOptions): onRequestHookHandler {
       return false;
     }
     request.caller = { account, key: undefined, session };
-    const denial = denialOf(rule, account, undefined);
+    tellLimits(options.meter, reply, account);
+    if (!isSafe(request.method) && !hasCsrfToken(request, session)) {
+      refuse(reply, 'csrf_token_invalid');
+      return false;
+    }
+    const denial = denialOf(rule, account, undefined) ?? unmetered.ofAccount(account);
     if (denial !== undefined) refuse(reply, ...denial);
     return denial === undefined;
   };
@@ -102,6 +116,12 @@ export function createGuard(options: GuardOptions): onRequestHookHandler {
   return (request, reply, done) => {
     const rule = request.routeOptions.config.access;
     const { url } = request.routeOptions;
+    if (rule?.by === 'nobody' && rule.isLimited === true) {
+      const flood = unmetered.ofAddress(request.ip);
+      if (flood === undefined) return done();
+      refuse(reply, ...flood);
+      return undefined;
+    }
     if (rule?.by === 'nobody' || url === undefined || isReference(url)) return done();
     // No route without a rule can be added; should one be, it is closed.
     if (rule === undefined) return done(new Error(`${url} names no access rule.`));
@@ -130,13 +150,10 @@ function admit(
   done: Done,
 ): void {
   const denial = denialOf(rule, account, key);
-  if (denial !== undefined) {
-    refuse(reply, ...denial);
-    return;
-  }
-  if (!rule.isMetered) {
-    if (tierOf(account, Date.now()) !== undefined) tellLimits(reply, meter.peek(account));
-    done();
+  if (denial !== undefined || !rule.isMetered) {
+    tellLimits(meter, reply, account);
+    if (denial !== undefined) refuse(reply, ...denial);
+    else done();
     return;
   }
   const method = request.method === 'HEAD' ? 'GET' : request.method;
@@ -147,19 +164,24 @@ function admit(
 
   function answer(result: Taken): void {
     if (result.kind === 'granted') {
-      tellLimits(reply, result);
+      setLimits(reply, result);
       request.meteredCall = call;
       done();
       return;
     }
-    const daily = 'daily' in result ? result.daily : undefined;
-    tellLimits(reply, { burst: result.burst, daily });
+    const daily = 'daily' in result ? result.daily : meter.peek(account).daily;
+    setLimits(reply, { burst: result.burst, daily });
     if (result.kind === 'unavailable') refuse(reply, 'accounts_unavailable', { retry_after_s: 1 });
     else refuse(reply, ...limitProblem(result));
   }
 }
 
-function tellLimits(reply: FastifyReply, limits: Parameters<typeof rateHeaders>[0]): void {
+/** Tells the limits where nothing is taken. Without a subscription in force there are none. */
+function tellLimits(meter: Meter, reply: FastifyReply, account: AccountAccess): void {
+  if (tierOf(account, Date.now()) !== undefined) setLimits(reply, meter.peek(account));
+}
+
+function setLimits(reply: FastifyReply, limits: Parameters<typeof rateHeaders>[0]): void {
   const { 'ratelimit-policy': policy, ratelimit } = rateHeaders(limits);
   reply.header('ratelimit-policy', policy).header('ratelimit', ratelimit);
 }
@@ -191,24 +213,6 @@ function limitProblem(
       retry_after_s: result.daily.resetS,
     },
   ];
-}
-
-/** Why a known account may not use a route. */
-function denialOf(
-  rule: AccountRule,
-  account: AccountAccess,
-  key: KeyAccess | undefined,
-): [ProblemCode, ProblemMembers] | undefined {
-  if (rule.scope !== undefined && key !== undefined && !key.scopes.includes(rule.scope)) {
-    return ['scope_missing', { needs: rule.scope, has: key.scopes }];
-  }
-  if (rule.capability === undefined) return undefined;
-  const entitlement = entitlementOf(account, rule.capability, Date.now());
-  if (entitlement.kind === 'granted') return undefined;
-  if (entitlement.kind !== 'tier_too_low') return [entitlement.kind, {}];
-  const { tier, needs } = entitlement;
-  const detail = `${TIERS[needs].title} has it; the account has ${TIERS[tier].title}.`;
-  return ['tier_too_low', { detail, tier, needs }];
 }
 
 /** Two headers of the name arrive joined by a comma, which no key has. */

@@ -35,3 +35,7 @@ export const REFUSALS_HELD_MAX = 5_000;
 export const NOTICES_REFRESH_MS = 2_000;
 /** How often due renewals and erasures are looked for; access ends by the clock, not by this. */
 export const HOUSEKEEPING_MS = 30_000;
+/** Calls of an account that do not count, where its plan has not more: per process. */
+export const UNMETERED_OF_ACCOUNT = { ratePerS: 20, burst: 60 } as const;
+/** Calls from one network to sign-up, sign-in and everything by session: per process. */
+export const UNMETERED_OF_NETWORK = { ratePerS: 50, burst: 200 } as const;

@@ -4,12 +4,12 @@ import { openMeter } from '../../lib/access/meter.ts';
 import { readPepper } from '../../lib/access/pepper.ts';
 import { retryForever } from '../../lib/backoff.ts';
 import { openContext } from '../../lib/context.ts';
-import { openDatabase } from '../../lib/postgres/database.ts';
+import { ANSWER_TIMEOUTS, openDatabase } from '../../lib/postgres/database.ts';
 import { migrate } from '../../lib/postgres/migrate.ts';
 import { type Life, runProcess } from '../../lib/run.ts';
 import { topicName } from '../../schemas/topics.ts';
+import { openAccounts } from './account/accounts.ts';
 import { addAccountRoutes } from './account/routes.ts';
-import { openAccountServices } from './account/services.ts';
 import { createApiApp } from './app.ts';
 import { type ApiConfig, readApiConfig } from './config.ts';
 import { addHealthRoutes } from './health-routes.ts';
@@ -43,12 +43,16 @@ async function buildApi(config: ApiConfig & { pepper: Buffer }, life: Life): Pro
   life.onStop('keyring', keyring.close);
   const meter = openMeter(postgres);
   life.onStop('meter', meter.close);
-  const db = openDatabase({ url: databaseUrl, namespace, name: 'api', log });
+  const database = { url: databaseUrl, namespace, log };
+  const db = openDatabase({ ...database, name: 'api', timeouts: ANSWER_TIMEOUTS });
   life.onStop('database', () => db.destroy());
-  const keyUse = createKeyUse({ db, log });
+  // What is done beside requests may take its time, and takes no connection from them.
+  const background = openDatabase({ ...database, name: 'api-background', connectionsMax: 4 });
+  life.onStop('background database', () => background.destroy());
+  const keyUse = createKeyUse({ db: background, log });
   life.onStop('key use', keyUse.close);
-  const services = openAccountServices({ db, pepper, config, keyring, log });
-  life.onStop('account services', services.close);
+  const accounts = openAccounts({ db, background, pepper, config, log });
+  life.onStop('accounts', accounts.close);
 
   const { client, schemas, settings } = await openContext('api', config, life);
   const view = await retryForever(
@@ -69,22 +73,23 @@ async function buildApi(config: ApiConfig & { pepper: Buffer }, life: Life): Pro
     progress: watchProgress(client, pills, view.processed, life),
     oldest: watchOldest(client, pills, life),
     accounts: () => (keyring.isFresh() ? 'up' : 'down'),
-    notices: watchNotices(db, life),
+    notices: watchNotices(background, life),
   });
   const app = await createApiApp({
     keyring,
     meter,
     keyUse,
-    findSession: createSessionFinder(services.sessions),
+    findSession: createSessionFinder(accounts.sessions),
     log,
     trustedProxies: config.trustedProxies,
     publicUrl: config.addresses.api,
+    streamUrl: config.addresses.stream,
     addRoutes(to) {
       to.route(latestEndpoint(view, settings.epoch));
       to.route(status);
       addProblemRoutes(to);
       addHealthRoutes(to, view.isReady);
-      addAccountRoutes(to, services);
+      addAccountRoutes(to, accounts);
     },
   });
   await app.listen({ host: config.host, port: config.port });

@@ -1,19 +1,26 @@
+import { readFile } from 'node:fs/promises';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import getPort from 'get-port';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createNamespace } from '../../lib/testing/namespace.ts';
 import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
-import { PROBLEMS, type ProblemCode } from '../http/problem-catalogue.ts';
+import { PROBLEMS, type ProblemCode, type ProblemType } from '../http/problem-catalogue.ts';
 import { problemPath } from '../http/problems.ts';
 
 interface Operation {
   readonly summary?: string;
   readonly security?: readonly object[];
+  readonly parameters?: readonly {
+    readonly in: string;
+    readonly name: string;
+    readonly required?: boolean;
+  }[];
   readonly responses: Readonly<
     Record<
       string,
       {
+        readonly headers?: Readonly<Record<string, { schema: object; description?: string }>>;
         readonly content?: Readonly<
           Record<
             string,
@@ -41,7 +48,11 @@ beforeAll(async () => {
   const namespace = await createNamespace();
   const port = await getPort();
   base = `http://127.0.0.1:${port}`;
-  api = await startProcess('gateway/api/main.js', [], { ...namespace.env, API_PORT: String(port) });
+  api = await startProcess('gateway/api/main.js', [], {
+    ...namespace.env,
+    API_PORT: String(port),
+    STREAM_URL: 'wss://stream.test',
+  });
   await api.ready();
   document = (await get('/docs/json')) as Document;
   operations = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -71,6 +82,13 @@ test('the document is valid OpenAPI 3.1, by an independent validator', async () 
 
 test('/openapi.json is the same document', async () => {
   expect(await get('/openapi.json')).toEqual(document);
+});
+
+test('/asyncapi.json is the document of the stream, with its address', async () => {
+  const kept = new URL('../stream/asyncapi.json', import.meta.url);
+  const expected = JSON.parse(await readFile(kept, 'utf8'));
+  Object.assign(expected.servers.stream, { host: 'stream.test', protocol: 'wss' });
+  expect(await get('/asyncapi.json')).toEqual(expected);
 });
 
 test('every operation has a summary, an answer with an example, and its problems', () => {
@@ -108,6 +126,43 @@ describe('catalogue, document and pages are equal', () => {
       }
     }
   });
+});
+
+test('headers of answers are told, each as a plain schema', () => {
+  for (const [name, { security = [], responses }] of operations) {
+    for (const [status, { headers = {}, content = {} }] of Object.entries(responses)) {
+      const at = `${name} ${status}`;
+      for (const { schema } of Object.values(headers)) {
+        expect(schema, at).toMatchObject({ type: expect.stringMatching(/^(?:integer|string)$/) });
+        expect(schema, at).not.toHaveProperty('schema');
+      }
+      const codes = Object.keys(content['application/problem+json']?.examples ?? {});
+      const kinds = codes.map((code): ProblemType => PROBLEMS[code as ProblemCode]);
+      const isTold = (header: string) => headers[header] !== undefined;
+      expect(isTold('Retry-After'), at).toBe(kinds.some(({ retry }) => retry === 'after'));
+      expect(isTold('WWW-Authenticate'), at).toBe(status === '401');
+      expect(isTold('RateLimit'), at).toBe(security.length > 0 && status !== '401');
+      expect(isTold('RateLimit-Policy'), at).toBe(isTold('RateLimit'));
+    }
+  }
+});
+
+test('a change by session needs X-CSRF-Token, and the document says so', () => {
+  for (const [name, { security = [], parameters = [] }] of operations) {
+    const csrf = parameters.find((one) => one.in === 'header' && one.name === 'X-CSRF-Token');
+    const bySession = security.some((one) => 'session' in one) && !name.startsWith('GET ');
+    expect(csrf !== undefined, name).toBe(bySession);
+    if (csrf !== undefined) expect(csrf.required === true, name).toBe(security.length === 1);
+  }
+});
+
+test('every 401 has a challenge, and every problem a sentence that says what to do', () => {
+  for (const [code, { status, challenge, remedy, meaning }] of Object.entries(
+    PROBLEMS as Readonly<Record<string, ProblemType>>,
+  )) {
+    expect(challenge !== undefined, code).toBe(status === 401);
+    for (const sentence of [remedy, meaning]) expect(sentence, code).toMatch(/^\S.*\.$/);
+  }
 });
 
 test('the reference page is served, from this server alone', async () => {

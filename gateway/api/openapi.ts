@@ -3,7 +3,7 @@ import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify';
 import { PROBLEMS, type ProblemCode, type ProblemType } from '../http/problem-catalogue.ts';
 import { API_VERSION, PROBLEM_MEDIA_TYPE, problemPath } from '../http/problems.ts';
-import type { AccessRule } from './access-rule.ts';
+import type { AccessRule, AccountRule } from './access-rule.ts';
 import { EXAMPLE_MEMBERS } from './problem-examples.ts';
 
 /** Where the reference page is; its own routes are the only ones without an access rule. */
@@ -20,6 +20,7 @@ const TAGS = [
   ['keys', 'API keys, by session'],
   ['session', 'Sign up, sign in, passwords'],
   ['subscription', 'Plan and payment, by session'],
+  ['manager', 'The API manager of Institutional accounts, by session'],
   ['service', 'How the service is, and what its answers mean'],
 ] as const;
 
@@ -38,6 +39,7 @@ export async function addOpenApi(app: FastifyInstance, publicUrl: string): Promi
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: publicUrl }],
+      externalDocs: { url: '/asyncapi.json', description: 'The stream, as AsyncAPI' },
       tags: TAGS.map(([name, description]) => ({ name, description })),
       components: {
         securitySchemes: {
@@ -57,29 +59,75 @@ export async function addOpenApi(app: FastifyInstance, publicUrl: string): Promi
 function complete(schema: FastifySchema | undefined, route: RouteOptions): FastifySchema {
   const { access, problems = [] } = route.config ?? {};
   if (schema === undefined || access === undefined) return { ...schema, hide: true };
+  const methods = Array.isArray(route.method) ? route.method : [route.method];
   const codes = new Set<ProblemCode>([
     'http_malformed',
     'request_timeout',
     'headers_too_large',
     'overloaded',
-    ...problemsOfRule(access, Array.isArray(route.method) ? route.method : [route.method]),
+    ...problemsOfRule(access, methods),
     ...(schema.querystring === undefined && schema.params === undefined ? [] : PARAMETERS),
     ...(schema.body === undefined ? [] : BODY),
     ...problems,
   ]);
+  const answers: Record<string, Described> = {
+    ...(schema.response as Record<string, Described>),
+    ...problemAnswers([...codes]),
+  };
+  const isSafe = methods.includes('GET');
   return {
     ...schema,
+    ...(isSafe || access.by === 'nobody' ? {} : headersWanted(access)),
     security: securityOf(access),
-    response: { ...(schema.response as object), ...problemAnswers([...codes]) },
+    response: access.by === 'nobody' ? answers : tellLimits(answers),
   };
 }
+
+interface Described {
+  readonly headers?: object;
+}
+
+/** What must be repeated with the cookie by a request that changes something. */
+function headersWanted({ accepts }: AccountRule): { readonly headers?: object } {
+  if (!accepts.includes('session')) return {};
+  const description = '`csrf_token` of GET /api/session; wanted with a session, not with a key';
+  const required = accepts.includes('key') ? [] : ['X-CSRF-Token'];
+  const properties = { 'X-CSRF-Token': { type: 'string', description } };
+  return { headers: { type: 'object', properties, required } };
+}
+
+/** The limits stand in every answer to an account: a 401 is to nobody. */
+function tellLimits(answers: Record<string, Described>): Record<string, Described> {
+  return Object.fromEntries(
+    Object.entries(answers).map(([status, answer]) => [
+      status,
+      status === '401' ? answer : { ...answer, headers: { ...RATE_HEADERS, ...answer.headers } },
+    ]),
+  );
+}
+
+/** Schemas of headers: the document's own wrapping of them is added by @fastify/swagger. */
+const RATE_HEADERS = {
+  'RateLimit-Policy': {
+    type: 'string',
+    description:
+      'Limits of the account: quota `q`, window `w` in seconds. Absent when the account is not ' +
+      'known yet, or has no subscription in force',
+    examples: ['"daily";q=10000;w=86400, "burst";q=100;w=2'],
+  },
+  RateLimit: {
+    type: 'string',
+    description: 'What is left of each: `r`, full again after `t` seconds',
+    examples: ['"daily";r=9997;t=3600, "burst";r=99;t=1'],
+  },
+} as const;
 
 const PARAMETERS: readonly ProblemCode[] = ['parameter_invalid'];
 const BODY: readonly ProblemCode[] = ['body_invalid', 'body_too_large', 'media_type_unsupported'];
 
 /** What the guard may answer on behalf of a rule. */
 function problemsOfRule(rule: AccessRule, methods: readonly string[]): ProblemCode[] {
-  if (rule.by === 'nobody') return [];
+  if (rule.by === 'nobody') return rule.isLimited === true ? ['rate_limited'] : [];
   const byKey = rule.accepts.includes('key');
   const bySession = rule.accepts.includes('session');
   return [
@@ -91,7 +139,8 @@ function problemsOfRule(rule: AccessRule, methods: readonly string[]): ProblemCo
     ...(rule.capability === undefined
       ? []
       : (['subscription_required', 'account_suspended', 'tier_too_low'] as const)),
-    ...(rule.isMetered ? (['rate_limited', 'daily_quota_exceeded'] as const) : []),
+    'rate_limited',
+    ...(rule.isMetered ? (['daily_quota_exceeded'] as const) : []),
   ];
 }
 
@@ -124,21 +173,30 @@ function problemAnswers(codes: readonly ProblemCode[]): Record<string, object> {
 }
 
 function headersOf(group: readonly ProblemCode[]): Record<string, object> {
-  if (!group.some((code) => PROBLEMS[code].retry === 'after')) return {};
-  return { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } } };
+  const problems: readonly ProblemType[] = group.map((code) => PROBLEMS[code]);
+  const challenges = problems.flatMap(({ challenge = [] }) => challenge);
+  return {
+    ...(problems.some(({ retry }) => retry === 'after')
+      ? { 'Retry-After': { type: 'integer', description: 'Seconds to wait' } }
+      : {}),
+    ...(challenges.length === 0
+      ? {}
+      : { 'WWW-Authenticate': { type: 'string', examples: [...new Set(challenges)] } }),
+  };
 }
 
 function problemSchema(group: readonly ProblemCode[]): object {
   return {
     type: 'object',
-    required: ['type', 'title', 'status', 'code', 'retry', 'request_id'],
+    required: ['type', 'title', 'status', 'code', 'retry', 'remedy', 'request_id'],
     properties: {
       type: { type: 'string', format: 'uri-reference' },
       title: { type: 'string' },
       status: { type: 'integer' },
       code: { type: 'string', enum: group },
-      retry: { type: 'string', enum: ['never', 'after', 'same_id'] },
+      retry: { type: 'string', enum: ['never', 'after', 'same_id', 'check'] },
       retry_after_s: { type: 'integer', minimum: 1 },
+      remedy: { type: 'string', description: 'What to do' },
       detail: { type: 'string' },
       errors: { type: 'array', items: { type: 'object' } },
       request_id: { type: 'string' },
@@ -147,8 +205,8 @@ function problemSchema(group: readonly ProblemCode[]): object {
 }
 
 /** An occurrence of a problem as it is answered. */
-export function example(code: ProblemCode): object {
-  const { title, status, retry, type }: ProblemType = PROBLEMS[code];
+function example(code: ProblemCode): object {
+  const { title, status, retry, remedy, type }: ProblemType = PROBLEMS[code];
   const members = EXAMPLE_MEMBERS[code];
   return {
     type: type ?? problemPath(code),
@@ -158,6 +216,7 @@ export function example(code: ProblemCode): object {
     retry,
     ...(retry === 'after' ? { retry_after_s: 1 } : {}),
     ...members,
+    remedy,
     request_id: 'r_8a1f0c2b7d3e4f56',
   };
 }

@@ -39,7 +39,10 @@ export function parseLatestQuery(query: URLSearchParams): Parsed<LatestQuery> {
     ask = { kind: 'one', symbol };
   } else if (list !== null) {
     const symbols = [...new Set(list.split(','))];
-    if (list === '') faults.push(fault('symbols', 'symbol_malformed', 'Empty.'));
+    if (symbols.includes('')) {
+      const hint = 'There is an empty symbol: give each once, with one comma between two.';
+      faults.push(fault('symbols', 'symbol_malformed', hint));
+    }
     if (symbols.length > SYMBOLS_MAX) {
       const hint = `${symbols.length} symbols, limit ${SYMBOLS_MAX}. Split the request.`;
       faults.push(fault('symbols', 'too_many', hint));

@@ -11,6 +11,10 @@ export const EXAMPLE_MEMBERS: Readonly<Partial<Record<ProblemCode, object>>> = {
     tier: 'basic',
     needs: 'pro',
   },
+  account_suspended: { reason: 'payment_due', detail: 'A payment is due for over 7 days.' },
+  account_closed: { erased_at: '2026-12-20T01:02:03.000Z' },
+  account_outcome_unknown: { detail: 'GET /api/keys tells whether there is a new key.' },
+  dedicated_limit: { limit: 10 },
   scope_missing: { needs: 'read', has: ['stream'] },
   no_pill: { detail: 'No pill of 9999.T was ever received.', position: 'k7f3:0-95,3-140' },
   rate_limited: {

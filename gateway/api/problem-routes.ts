@@ -13,7 +13,8 @@ const ProblemKind = Type.Object({
   title: Type.String(),
   meaning: Type.String(),
   remedy: Type.String(),
-  retry: Type.Union([Type.Literal('never'), Type.Literal('after'), Type.Literal('same_id')]),
+  challenge: Type.Optional(Type.String({ description: 'WWW-Authenticate of its answers' })),
+  retry: Type.Enum(['never', 'after', 'same_id', 'check']),
 });
 
 /** `GET /problems` and `GET /problems/{name}`: where `type` of a problem leads. */
@@ -71,6 +72,8 @@ function describeProblem(code: ProblemCode) {
     meaning,
     remedy,
     retry,
+    challenge,
   }: ProblemType = PROBLEMS[code];
-  return { code, type, status, title, meaning, remedy, retry };
+  const told = { code, type, status, title, meaning, remedy, retry };
+  return challenge === undefined ? told : { ...told, challenge };
 }

@@ -22,7 +22,7 @@ export const compileSchema: FastifySchemaCompiler<TSchema> = ({ schema, httpPart
     const value = httpPart === 'body' ? input : readParameters(schema as TObject, input);
     const tooLong = overlong(schema as TObject, value);
     if (checked.Check(value) && tooLong.length === 0) return { value };
-    const told = faultsOf(checked.Errors(value));
+    const told = faultsOf(checked.Errors(value), schema as TObject);
     const more = tooLong.filter(({ pointer }) => told.every((fault) => fault.pointer !== pointer));
     const faults = [...told, ...more].slice(0, FAULTS_MAX);
     return { error: Object.assign(new Error('refused'), { validation: faults }) as never };
@@ -72,7 +72,7 @@ type SchemaError = Pick<FastifySchemaValidationError, 'keyword' | 'instancePath'
   readonly params: object;
 };
 
-function faultsOf(errors: readonly SchemaError[]): InputFault[] {
+function faultsOf(errors: readonly SchemaError[], { properties = {} }: TObject): InputFault[] {
   const faults = new Map<string, InputFault>();
   for (const { keyword, instancePath, message = '', params } of errors) {
     // An unknown member is told by the schema `false` at its own place as well.
@@ -86,6 +86,10 @@ function faultsOf(errors: readonly SchemaError[]): InputFault[] {
       for (const name of requiredProperties ?? []) {
         add(faults, `${instancePath}/${name}`, 'missing', 'It is required.');
       }
+    } else if (keyword === 'pattern') {
+      // What a pattern is for is clearer than the pattern.
+      const { description } = (properties[instancePath.slice(1)] ?? {}) as { description?: string };
+      add(faults, instancePath, 'pattern', `${description ?? message}.`);
     } else add(faults, instancePath, codeOf(keyword), `${message}.`);
   }
   return [...faults.values()];

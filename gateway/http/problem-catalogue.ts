@@ -5,7 +5,9 @@ export type Retry =
   /** Nothing happened; send it again after `retry_after_s`. */
   | 'after'
   /** It may have happened; sending the same id again is safe. */
-  | 'same_id';
+  | 'same_id'
+  /** It may have happened: look before it is sent again. */
+  | 'check';
 
 /** One kind of problem (RFC 9457), as the reference page and the answers tell it. */
 export interface ProblemType {
@@ -16,7 +18,14 @@ export interface ProblemType {
   readonly retry: Retry;
   /** Absolute `type`, where a registry has one; else it is our page of the problem. */
   readonly type?: string;
+  /** `WWW-Authenticate`, which every 401 must have (RFC 9110 section 15.5.2). */
+  readonly challenge?: string;
 }
+
+/** No scheme is registered for a key in a header of its own: the usual name, and which header. */
+const KEY_CHALLENGE = 'ApiKey realm="pillole", header="X-API-Key"';
+/** As draft-broyer-http-cookie-auth names it. */
+const SESSION_CHALLENGE = 'Cookie realm="pillole", cookie-name="pillole_session"';
 
 /** Every problem an HTTP answer of ours may carry. Codes are contract: never renamed. */
 export const PROBLEMS = {
@@ -24,7 +33,7 @@ export const PROBLEMS = {
     status: 400,
     title: 'The pill was refused',
     meaning: 'The body is not a pill. `errors` lists every fault with its JSON pointer.',
-    remedy: 'Cure each fault as its `detail` says, then send it again.',
+    remedy: 'Correct each fault as its `detail` says, then send the pill again.',
     retry: 'never',
   },
   batch_invalid: {
@@ -36,9 +45,9 @@ export const PROBLEMS = {
   },
   http_malformed: {
     status: 400,
-    title: 'Not an HTTP request that we read',
-    meaning: 'The request is malformed or ambiguous, for example by two Host headers.',
-    remedy: 'Use an ordinary HTTP/1.1 client.',
+    title: 'Not a well-formed HTTP request',
+    meaning: 'The request is malformed or ambiguous: for example, it has two Host headers.',
+    remedy: 'Send it with an ordinary HTTP/1.1 client, and look at the headers that you set.',
     retry: 'never',
   },
   credential_missing: {
@@ -47,6 +56,7 @@ export const PROBLEMS = {
     meaning: 'There is no Authorization header of the form `Bearer gen_…`.',
     remedy: 'Send the generator token that the operator gave you.',
     retry: 'never',
+    challenge: 'Bearer realm="pillole ingest"',
   },
   credential_invalid: {
     status: 403,
@@ -59,12 +69,12 @@ export const PROBLEMS = {
     status: 404,
     title: 'No such address',
     meaning: 'This server has nothing at this path.',
-    remedy: 'Compare the path with the documentation.',
+    remedy: 'Compare the path with the reference at GET /docs of the API.',
     retry: 'never',
   },
   method_not_allowed: {
     status: 405,
-    title: 'Not with this method',
+    title: 'Method not allowed here',
     meaning: 'The path exists, the method does not. `Allow` names those that do.',
     remedy: 'Use a method that `Allow` names.',
     retry: 'never',
@@ -73,35 +83,35 @@ export const PROBLEMS = {
     status: 408,
     title: 'The request took too long to arrive',
     meaning: 'Headers or body were not complete in time.',
-    remedy: 'Send the request at once, in one piece.',
+    remedy: 'Send it again, headers and body without a pause.',
     retry: 'after',
   },
   id_conflict: {
     status: 409,
     title: 'This id is taken by another pill',
     meaning: 'A pill with this symbol and id, but with other content, was stored before.',
-    remedy: 'Choose a new id; a stored pill is never changed.',
+    remedy: 'Send it with a new id: a stored pill is never changed.',
     retry: 'never',
   },
   body_too_large: {
     status: 413,
     title: 'The body is too large',
     meaning: 'The body is over the limit of this endpoint; the connection is closed.',
-    remedy: 'Send one pill, or split the batch.',
+    remedy: 'Send less at once: one pill alone, or the batch in parts.',
     retry: 'never',
   },
   media_type_unsupported: {
     status: 415,
-    title: 'Not a media type that we read',
-    meaning: 'Content-Type or Content-Encoding is not one of those in `detail`.',
-    remedy: 'Send uncompressed `application/json`.',
+    title: 'This media type is not read here',
+    meaning: 'Content-Type or Content-Encoding is not one that this address reads.',
+    remedy: 'Send uncompressed JSON with the header Content-Type: application/json.',
     retry: 'never',
   },
   expectation_failed: {
     status: 417,
-    title: 'Not an expectation that we meet',
+    title: 'The expectation cannot be met',
     meaning: 'The Expect header asks for something other than 100-continue.',
-    remedy: 'Leave the Expect header away.',
+    remedy: 'Leave the Expect header out.',
     retry: 'never',
   },
   upgrade_required: {
@@ -122,7 +132,7 @@ export const PROBLEMS = {
     status: 431,
     title: 'The headers are too large',
     meaning: 'There are too many headers, or too many bytes of them.',
-    remedy: 'Send only the headers that are needed.',
+    remedy: 'Send only the headers that are needed, and no large cookies.',
     retry: 'never',
   },
   parameter_invalid: {
@@ -143,7 +153,7 @@ export const PROBLEMS = {
     status: 410,
     title: 'This position is from another log',
     meaning: 'Its epoch or one of its partitions does not exist; it cannot be compared with ours.',
-    remedy: 'Take a new position from any answer, and fill what lies between from history.',
+    remedy: 'Take a new position from any answer, and read what lies between from history.',
     retry: 'never',
   },
   not_ready: {
@@ -157,14 +167,14 @@ export const PROBLEMS = {
     status: 503,
     title: 'The position was not reached in time',
     meaning: 'The view did not arrive at the position asked for within 1 s.',
-    remedy: 'Send it again after `Retry-After`; check that the position is not made up.',
+    remedy: 'Send it again after `Retry-After`, with a position that an answer has told you.',
     retry: 'after',
   },
   overloaded: {
     status: 503,
-    title: 'Too much at once',
-    meaning: 'As much is in flight as this process takes. Nothing of this request was stored.',
-    remedy: 'Send it again after `Retry-After`.',
+    title: 'Overloaded',
+    meaning: 'This process has as much to do as it takes. Nothing of this request was stored.',
+    remedy: 'Send it again after `Retry-After`; double the wait each time it happens.',
     retry: 'after',
   },
   log_unavailable: {
@@ -178,21 +188,21 @@ export const PROBLEMS = {
     status: 503,
     title: 'No room for another symbol',
     meaning: 'The system holds as many distinct symbols as it may. Known symbols still work.',
-    remedy: 'Ask the operator; sending it again soon does not help.',
+    remedy: 'Ask the operator to raise the limit; sending it again does not help until then.',
     retry: 'never',
   },
   body_invalid: {
     status: 400,
     title: 'The body was refused',
     meaning: 'The body is not the JSON document of this address. `errors` lists every fault.',
-    remedy: 'Cure each fault at its JSON pointer, then send it again.',
+    remedy: 'Correct each fault at its JSON pointer, then send it again.',
     retry: 'never',
   },
   token_invalid: {
     status: 400,
-    title: 'The link is no longer good',
-    meaning: 'The token from the mail is unknown, used or too old.',
-    remedy: 'Ask for a new mail.',
+    title: 'The token is not good any more',
+    meaning: 'The token from the mail is unknown, was used before, or is too old.',
+    remedy: 'Ask for another mail, at POST /api/users/verify/resend or POST /api/password/reset.',
     retry: 'never',
   },
   billing_event_invalid: {
@@ -205,16 +215,19 @@ export const PROBLEMS = {
   key_invalid: {
     status: 401,
     title: 'A valid API key is required',
-    meaning: 'The `X-API-Key` header is missing, malformed, unknown, revoked or expired.',
-    remedy: 'Send a key of the account, in the header and never in the address.',
+    meaning:
+      'The `X-API-Key` header is missing, or its key is malformed, unknown, revoked or expired.',
+    remedy: 'Send a live key of the account in the `X-API-Key` header, never in the address.',
     retry: 'never',
+    challenge: KEY_CHALLENGE,
   },
   session_required: {
     status: 401,
     title: 'Sign in first',
     meaning: 'This address takes a signed-in session alone: no API key opens it.',
-    remedy: 'Sign in at POST /api/session, and send its cookie.',
+    remedy: 'Sign in at POST /api/session, and send the cookie that it sets.',
     retry: 'never',
+    challenge: SESSION_CHALLENGE,
   },
   sign_in_refused: {
     status: 401,
@@ -222,12 +235,13 @@ export const PROBLEMS = {
     meaning: 'No user has this address with this password.',
     remedy: 'Correct them, or ask for a new password at POST /api/password/reset.',
     retry: 'never',
+    challenge: SESSION_CHALLENGE,
   },
   email_unverified: {
     status: 403,
     title: 'The e-mail address is not verified',
-    meaning: 'The account cannot be used before its address is known to be yours.',
-    remedy: 'Open the link of the mail that we sent, or ask for another one.',
+    meaning: 'Nothing can be bought, and no key made, before the address is known to be yours.',
+    remedy: 'Send the token of our mail to POST /api/users/verify, or ask for another mail.',
     retry: 'never',
   },
   csrf_token_invalid: {
@@ -239,65 +253,88 @@ export const PROBLEMS = {
   },
   address_refused: {
     status: 403,
-    title: 'Not from this address',
+    title: 'The key may not be used from this address',
     meaning: 'The key may be used from the networks of its allow-list alone.',
-    remedy: 'Call from one of them, or change the list of the key.',
+    remedy: 'Call from one of these networks, or add yours at PATCH /api/keys/{id}.',
     retry: 'never',
   },
   scope_missing: {
     status: 403,
     title: 'The key was not made for this',
     meaning: 'The key lacks the scope in `needs`.',
-    remedy: 'Use a key with this scope, or make one.',
+    remedy: 'Use a key that has this scope, or add the scope at PATCH /api/keys/{id}.',
     retry: 'never',
   },
   subscription_required: {
     status: 403,
     title: 'A subscription is required',
     meaning: 'The account has no subscription in force.',
-    remedy: 'Subscribe to a tier, then call again.',
+    remedy: 'Subscribe to a tier at POST /api/subscription/checkout, then call again.',
+    retry: 'never',
+  },
+  account_closed: {
+    status: 403,
+    title: 'The account is closed',
+    meaning: 'Its owner has closed it: nobody can sign in, and its data is erased at `erased_at`.',
+    remedy: 'To have it back before that, write to our support by mail; or sign up again after it.',
     retry: 'never',
   },
   account_suspended: {
     status: 403,
     title: 'The account is suspended',
-    meaning: 'It was suspended by the operator, closed, or a payment is due for over 7 days.',
-    remedy: 'Look at GET /api/account for the reason; pay, or write to support.',
+    meaning:
+      'A payment is due for over 7 days, the operator suspended it, or it was closed: `reason`.',
+    remedy: 'Pay what is due, or write to POST /api/support; GET /api/account tells why too.',
     retry: 'never',
   },
   tier_too_low: {
     status: 403,
-    title: 'Not in this tier',
+    title: 'The tier does not have this',
     meaning: 'Another tier has what was asked for; `needs` names it.',
-    remedy: 'Change to the tier that `needs` names.',
+    remedy: 'Change to the tier that `needs` names, at PATCH /api/subscription.',
     retry: 'never',
   },
   object_not_found: {
     status: 404,
     title: 'No such object',
     meaning: 'The account has no object of this id.',
-    remedy: 'List the objects and take an id from there.',
+    remedy: 'Take an id from the list of such objects.',
     retry: 'never',
   },
   key_limit: {
     status: 409,
     title: 'No room for another key',
     meaning: 'The account has as many live keys as an account may have.',
-    remedy: 'Revoke a key that is not used any more.',
+    remedy: 'Revoke a key that is not used any more, at DELETE /api/keys/{id}.',
+    retry: 'never',
+  },
+  dedicated_limit: {
+    status: 409,
+    title: 'No room for another dedicated socket',
+    meaning: 'The account has as many dedicated sockets as an account may have: `limit`.',
+    remedy: 'Remove one that is not used any more, or rotate without an overlap.',
     retry: 'never',
   },
   state_conflict: {
     status: 409,
-    title: 'Not in this state',
-    meaning: 'What was asked for does not fit the state that the object is in.',
-    remedy: 'Read the object again, and see `detail`.',
+    title: 'Not possible in this state',
+    meaning: 'What was asked for does not fit the state that the object is in; see `detail`.',
+    remedy: 'Read the object again, and ask for what its state allows.',
+    retry: 'never',
+  },
+  billing_off: {
+    status: 503,
+    title: 'Nothing can be bought here',
+    meaning:
+      'This service has no payment provider: the test provider, by which no money moves, is off.',
+    remedy: 'Ask the operator for a subscription; BILLING=test lets anybody have one for nothing.',
     retry: 'never',
   },
   rate_limited: {
     status: 429,
     title: 'Too many calls a second',
-    meaning: 'The burst limit of the account is used up at this process.',
-    remedy: 'Send it again after `Retry-After`, and spread the calls.',
+    meaning: 'The burst limit of the account, or of the address, is used up at this process.',
+    remedy: 'Send it again after `Retry-After`, and spread the calls over the second.',
     retry: 'after',
     type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
   },
@@ -313,14 +350,21 @@ export const PROBLEMS = {
     status: 429,
     title: 'Too many attempts',
     meaning: 'There were too many attempts of this kind from this address or for this user.',
-    remedy: 'Try again after `Retry-After`.',
+    remedy: 'Try again after `Retry-After`, not before.',
     retry: 'after',
+  },
+  account_outcome_unknown: {
+    status: 503,
+    title: 'It is not known whether it was done',
+    meaning: 'The database of accounts did not say whether it kept the change.',
+    remedy: 'Look whether it was done, as `detail` says, before you send it again.',
+    retry: 'check',
   },
   accounts_unavailable: {
     status: 503,
     title: 'Accounts cannot be looked up',
     meaning: 'The database of accounts does not answer; nothing was counted.',
-    remedy: 'Send it again after `Retry-After`. Open sockets go on for a minute.',
+    remedy: 'Send it again after `Retry-After`; sockets that are open go on for a minute.',
     retry: 'after',
   },
 } as const satisfies Readonly<Record<string, ProblemType>>;

@@ -19,7 +19,8 @@ describe('the catalogue', () => {
     const { request_id, ...rest } = JSON.parse(answer.body);
     expect(JSON.stringify(rest)).toBe(
       '{"type":"/problems/pill-invalid","title":"The pill was refused","status":400,' +
-        '"code":"pill_invalid","stored":"no","retry":"never","errors":[{"pointer":"#/id"}]}',
+        '"code":"pill_invalid","stored":"no","retry":"never","errors":[{"pointer":"#/id"}],' +
+        `"remedy":${JSON.stringify(PROBLEMS.pill_invalid.remedy)}}`,
     );
     expect(request_id).toMatch(/^r_[0-9a-f]{16}$/);
   });

@@ -30,7 +30,7 @@ export function problemAnswer(
   members: ProblemMembers = {},
   headers: Readonly<Record<string, string>> = {},
 ): ProblemAnswer {
-  const { status, title, retry, type }: ProblemType = PROBLEMS[code];
+  const { status, title, retry, remedy, type, challenge }: ProblemType = PROBLEMS[code];
   const { stored, ...rest } = members;
   const body = JSON.stringify({
     type: type ?? problemPath(code),
@@ -40,6 +40,7 @@ export function problemAnswer(
     stored,
     retry,
     ...rest,
+    remedy,
     request_id: newRequestId(),
   });
   const retryAfter = members.retry_after_s;
@@ -51,6 +52,7 @@ export function problemAnswer(
       'cache-control': 'no-store',
       'api-version': API_VERSION,
       ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
+      ...(challenge === undefined ? {} : { 'www-authenticate': challenge }),
       ...headers,
     },
   };

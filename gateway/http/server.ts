@@ -3,6 +3,7 @@ import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
 import type { Log } from '../../lib/log.ts';
 import { type ProblemMembers, problemAnswer } from './problems.ts';
 import { answerClientError, sendProblem, writeLastAnswer } from './raw-answers.ts';
+import { refuse } from './refuse.ts';
 
 /** Bounds of one HTTP server; Node's own defaults are none, or large. */
 export interface HttpLimits {
@@ -85,19 +86,20 @@ export function createHttpServer(
     sendProblem(reply.raw, answer);
   });
   app.setErrorHandler((error: FastifyError, _request, reply) => {
-    reply.hijack();
     if (error.validation !== undefined) {
       const code = error.validationContext === 'body' ? 'body_invalid' : 'parameter_invalid';
-      sendProblem(reply.raw, problemAnswer(code, { ...members, errors: error.validation }));
-      return;
+      // With the headers that were set before, e.g. what is left of the limits.
+      return refuse(reply, code, { ...members, errors: error.validation });
     }
+    reply.hijack();
     if (error.statusCode !== undefined && error.statusCode < 500) {
       sendProblem(reply.raw, problemAnswer('http_malformed', members), { close: true });
-      return;
+      return reply;
     }
     // Nothing of ours throws here; should it, the sender learns no more than that.
     log.error({ err: error }, 'a request failed unexpectedly');
     sendProblem(reply.raw, problemAnswer('overloaded', { ...members, retry_after_s: 1 }));
+    return reply;
   });
   return app;
 }

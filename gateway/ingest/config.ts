@@ -5,7 +5,7 @@ import {
   readCommonConfig,
   readConfig,
 } from '../../lib/config.ts';
-import { readCredentialFile } from './credentials.ts';
+import { readCredentialFile } from '../../lib/generator-credentials.ts';
 
 export interface IngestConfig extends CommonConfig {
   readonly host: string;

@@ -4,9 +4,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { pino } from 'pino';
 import { afterAll, describe, expect, test } from 'vitest';
+import { checkCredential, parseCredentials } from '../../lib/generator-credentials.ts';
 import { waitFor } from '../../lib/testing/wait.ts';
 import { readIngestConfig } from './config.ts';
-import { checkCredential, openCredentials, parseCredentials } from './credentials.ts';
+import { openCredentials } from './credentials.ts';
 
 const folder = mkdtempSync(path.join(os.tmpdir(), 'pillole-credentials-'));
 afterAll(() => rmSync(folder, { recursive: true }));

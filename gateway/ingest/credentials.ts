@@ -1,117 +1,18 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import {
+  type CredentialVerdict,
+  checkCredential,
+  readCredentialFile,
+} from '../../lib/generator-credentials.ts';
 import type { Log } from '../../lib/log.ts';
-import { parseStrictJson } from '../../lib/strict-json.ts';
-import { type Micros, parseTimestamp } from '../../schemas/timestamp.ts';
+import type { Micros } from '../../schemas/timestamp.ts';
 import { INGEST_LIMITS } from './limits.ts';
-
-/** A generator that may send pills. The token itself is nowhere on our side. */
-export interface Credential {
-  /** Becomes the `source` of its pills. */
-  readonly name: string;
-  readonly sha256: Buffer;
-  readonly expiresAt: Micros | undefined;
-}
-
-export type CredentialFile =
-  | { readonly ok: true; readonly credentials: readonly Credential[] }
-  | { readonly ok: false; readonly reason: string };
-
-export type CredentialVerdict =
-  | { readonly kind: 'known'; readonly name: string }
-  | { readonly kind: 'missing' | 'invalid' };
 
 /** Answers whose an Authorization header is. */
 export interface Credentials {
   check(authorization: string | undefined, now: Micros): CredentialVerdict;
   close(): void;
-}
-
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-const SHA256 = /^[0-9a-f]{64}$/;
-const BEARER = /^Bearer +(gen_[A-Za-z0-9_-]{32,256})$/i;
-const FIELDS = new Set(['name', 'sha256', 'expires_at']);
-
-/**
- * Reads credentials from a file: one JSON object a line, or one JSON array of them, each
- * `{"name": …, "sha256": <of the token, hex>, "expires_at": <ISO 8601, optional>}`.
- */
-export function readCredentialFile(path: string): CredentialFile {
-  try {
-    if (statSync(path).size > INGEST_LIMITS.credentialsFileBytesMax) {
-      return fail(`${path} is larger than ${INGEST_LIMITS.credentialsFileBytesMax} bytes.`);
-    }
-    const parsed = parseCredentials(readFileSync(path));
-    return parsed.ok ? parsed : fail(`${path}: ${parsed.reason}`);
-  } catch (error) {
-    return fail(`${path} cannot be read (${(error as NodeJS.ErrnoException).code}).`);
-  }
-}
-
-/** Parses the content of such a file; the reason never repeats what stands in it. */
-export function parseCredentials(bytes: Buffer): CredentialFile {
-  const entries: unknown[] = [];
-  const document = parseStrictJson(bytes);
-  if (document.ok && Array.isArray(document.value)) entries.push(...document.value);
-  else {
-    for (const [index, line] of bytes.toString('utf8').split('\n').entries()) {
-      if (line.trim() === '') continue;
-      const parsed = parseStrictJson(Buffer.from(line));
-      if (!parsed.ok) return fail(`line ${index + 1} is not a JSON object.`);
-      entries.push(parsed.value);
-    }
-  }
-  if (entries.length === 0) return fail('it holds no credential.');
-  if (entries.length > INGEST_LIMITS.credentialsMax) {
-    return fail(`it holds ${entries.length} credentials, limit ${INGEST_LIMITS.credentialsMax}.`);
-  }
-  const credentials: Credential[] = [];
-  for (const [index, entry] of entries.entries()) {
-    const parsed = parseCredential(entry);
-    if (typeof parsed === 'string') return fail(`credential ${index + 1}: ${parsed}`);
-    if (credentials.some(({ sha256 }) => sha256.equals(parsed.sha256))) {
-      return fail(`credential ${index + 1}: its sha256 is there twice.`);
-    }
-    credentials.push(parsed);
-  }
-  return { ok: true, credentials };
-}
-
-function parseCredential(entry: unknown): Credential | string {
-  if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) return 'not an object.';
-  const { name, sha256, expires_at: expires } = entry as Readonly<Record<string, unknown>>;
-  if (Object.keys(entry).some((key) => !FIELDS.has(key))) return 'an unknown field.';
-  if (typeof name !== 'string' || !NAME.test(name)) return 'name: 1 to 64 of A-Z a-z 0-9 . _ -';
-  if (typeof sha256 !== 'string' || !SHA256.test(sha256))
-    return 'sha256: 64 lower-case hex digits.';
-  const hash = Buffer.from(sha256, 'hex');
-  if (expires === undefined) return { name, sha256: hash, expiresAt: undefined };
-  const time = typeof expires === 'string' ? parseTimestamp(expires) : undefined;
-  if (!time?.ok) return 'expires_at: not ISO 8601 in UTC.';
-  return { name, sha256: hash, expiresAt: time.micros };
-}
-
-function fail(reason: string): CredentialFile {
-  return { ok: false, reason };
-}
-
-/** Whose token it is. Every credential is compared, each in constant time. */
-export function checkCredential(
-  credentials: readonly Credential[],
-  authorization: string | undefined,
-  now: Micros,
-): CredentialVerdict {
-  const token = authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
-  if (token === undefined) return { kind: 'missing' };
-  const hash = createHash('sha256').update(token).digest();
-  let found: Credential | undefined;
-  for (const credential of credentials) {
-    if (timingSafeEqual(credential.sha256, hash)) found = credential;
-  }
-  if (found === undefined) return { kind: 'invalid' };
-  if (found.expiresAt !== undefined && found.expiresAt <= now) return { kind: 'invalid' };
-  return { kind: 'known', name: found.name };
 }
 
 /**

@@ -36,8 +36,6 @@ export const INGEST_LIMITS = {
   drainMs: 2_500,
   /** The log counts as away after this long without an acknowledgement that was waited for. */
   unhealthyAfterMs: 2_000,
-  credentialsMax: 100,
-  credentialsFileBytesMax: 256 * 1024,
   credentialsCheckMs: 1_000,
 } as const;
 

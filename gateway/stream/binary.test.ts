@@ -69,17 +69,18 @@ describe('the subprotocol pills.v1.avro', () => {
   test('is read with nothing but the schema, as its documentation says', async () => {
     const type = avro.Type.forSchema(JSON.parse(schemaText('stream-pills')), { wrapUnions: false });
     const socket = new WebSocket(url, ['pills.v1.avro'], { headers: { 'x-api-key': key } });
-    const got: unknown[] = [];
+    const got: { readonly pills: readonly unknown[] }[] = [];
+    let isLive = false;
     socket.on('message', (data: Buffer, isBinary) => {
       if (isBinary) got.push(type.fromBuffer(data.subarray(10)));
+      else if (JSON.parse(data.toString()).type === 'live') isLive = true;
       else if (JSON.parse(data.toString()).type === 'welcome') {
         socket.send('{"op":"subscribe","symbols":["ONLY.T"],"snapshot":false}');
       }
     });
-    await waitFor('the pill', async () => {
-      await writer.write([makePill({ symbol: 'ONLY.T', gross_spread_percent: 0.25 })]);
-      return got.length > 0;
-    });
+    await waitFor('live', () => isLive);
+    await writer.write([makePill({ symbol: 'ONLY.T', gross_spread_percent: 0.25 })]);
+    await waitFor('the pill', () => got.length > 0);
     socket.terminate();
     expect(got[0]).toMatchObject({ pills: [{ symbol: 'ONLY.T', gross_spread_percent: 0.25 }] });
   });

@@ -1,5 +1,5 @@
 import type { EffectivePill } from '../../lib/order/judge.ts';
-import { isTestSymbol, type Pill } from '../../schemas/pill.ts';
+import type { Pill } from '../../schemas/pill.ts';
 import { formatPosition } from '../../schemas/position.ts';
 import type { Micros } from '../../schemas/timestamp.ts';
 
@@ -29,8 +29,6 @@ export interface Board {
   readonly offsets: ReadonlyMap<number, number>;
   /** The position as text. */
   position(): string;
-  /** When the last pill was received; test symbols do not show that the generator lives. */
-  lastReceivedAt(): Micros | undefined;
 }
 
 /** Creates an empty board. @param epoch the log's, which positions begin with */
@@ -38,24 +36,16 @@ export function createBoard(epoch: string): Board {
   const rows = new Map<string, Row>();
   const offsets = new Map<number, number>();
   let positionText: string | undefined;
-  let lastReceivedAt: Micros | undefined;
-
-  const noteReceived = (symbol: string, receivedAt: Micros) => {
-    if (isTestSymbol(symbol)) return;
-    if (lastReceivedAt === undefined || receivedAt > lastReceivedAt) lastReceivedAt = receivedAt;
-  };
 
   return {
     epoch,
     offsets,
     seed(row) {
       rows.set(row.pill.symbol, row);
-      noteReceived(row.pill.symbol, row.receivedAt);
     },
     apply(pill) {
       const { symbol, partition, offset, late, backfill, received_at: receivedAt } = pill;
       const { prev: prevOffset, last: lastOffset } = pill;
-      noteReceived(symbol, receivedAt);
       const known = rows.get(symbol);
       if (late && known !== undefined) rows.set(symbol, { ...known, lastOffset });
       else {
@@ -82,6 +72,5 @@ export function createBoard(epoch: string): Board {
       positionText ??= formatPosition(epoch, offsets);
       return positionText;
     },
-    lastReceivedAt: () => lastReceivedAt,
   };
 }

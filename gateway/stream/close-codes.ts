@@ -22,13 +22,18 @@ export const CLOSE_CODES = {
   key_invalid: { code: 4501, reconnect: false, meaning: 'The key is not accepted.' },
   key_revoked: { code: 4502, reconnect: false, meaning: 'The key was revoked.' },
   tier_too_low: { code: 4503, reconnect: false, meaning: 'The plan has no streams.' },
-  taken_over: { code: 4504, reconnect: false, meaning: 'Another connection took the place.' },
+  taken_over: { code: 4504, reconnect: false, meaning: 'The owner closed it.' },
   protocol_error: { code: 4505, reconnect: false, meaning: 'Too many faulty frames.' },
   frame_too_large: { code: 4506, reconnect: false, meaning: 'A frame was over the limit.' },
   origin_refused: { code: 4507, reconnect: false, meaning: 'The page may not connect.' },
   connection_limit: { code: 4508, reconnect: false, meaning: 'Too many connections.' },
   address_refused: { code: 4509, reconnect: false, meaning: 'The address may not connect.' },
   subscription_ended: { code: 4510, reconnect: false, meaning: 'The plan has ended.' },
+  dedicated_removed: {
+    code: 4511,
+    reconnect: false,
+    meaning: 'The dedicated socket was removed, or its rotation is over.',
+  },
 } as const satisfies Readonly<Record<string, CloseCode>>;
 
 export type CloseName = keyof typeof CLOSE_CODES;

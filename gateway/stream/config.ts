@@ -1,5 +1,10 @@
 import { readPepperPath } from '../../lib/access/pepper.ts';
-import { type CommonConfig, readCommonConfig, readConfig } from '../../lib/config.ts';
+import {
+  type CommonConfig,
+  type ConfigReader,
+  readCommonConfig,
+  readConfig,
+} from '../../lib/config.ts';
 
 export interface StreamConfig extends CommonConfig {
   readonly host: string;
@@ -8,6 +13,10 @@ export interface StreamConfig extends CommonConfig {
   readonly pepperPath: string;
   /** Origins of browser pages that may connect, beside those of this machine. */
   readonly origins: readonly string[];
+  /** File of days that are not as the calendars have them, such as a typhoon's. */
+  readonly calendarOverrides: string | undefined;
+  /** The process serves one dedicated socket of one account, and nothing else. */
+  readonly dedicated: { readonly name: string; readonly accountId: string } | undefined;
 }
 
 /**
@@ -16,14 +25,22 @@ export interface StreamConfig extends CommonConfig {
  */
 export function readStreamConfig(env: NodeJS.ProcessEnv): StreamConfig {
   return readConfig(env, (reader) => ({
+    dedicated: readDedicated(reader),
     ...readCommonConfig(reader),
     host: reader.text('STREAM_HOST', '127.0.0.1'),
     port: reader.integer('STREAM_PORT', { min: 0, max: 65_535, fallback: 8082 }),
     databaseUrl: reader.text('DATABASE_URL'),
+    calendarOverrides: reader.optional('CALENDAR_OVERRIDES'),
     pepperPath: readPepperPath(reader),
     origins: reader
       .text('STREAM_ORIGINS', '')
       .split(/[\s,]+/)
       .filter(Boolean),
   }));
+}
+
+/** Set by the supervisor of dedicated sockets. */
+function readDedicated(reader: ConfigReader): StreamConfig['dedicated'] {
+  const name = reader.optional('DEDICATED_NAME');
+  return name === undefined ? undefined : { name, accountId: reader.text('DEDICATED_ACCOUNT') };
 }

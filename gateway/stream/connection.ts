@@ -7,6 +7,7 @@ import { ERROR_CODES, type FatalName } from './error-codes.ts';
 import {
   drainFrame,
   errorFrame,
+  type GeneratorState,
   heartbeatFrame,
   type LogStatus,
   pongFrame,
@@ -15,7 +16,6 @@ import {
   unsubscribedFrame,
   welcomeFrame,
 } from './frames.ts';
-import { generatorState } from './generator.ts';
 import { type HandOverPlace, handOver } from './hand-over.ts';
 import { Inbox } from './inbox.ts';
 import type { LIMITS } from './limits.ts';
@@ -46,6 +46,7 @@ export interface House extends Omit<HandOverPlace, 'limits'> {
   readonly nowMicros: () => Micros;
   readonly nowMs: () => number;
   readonly later: (action: () => void) => void;
+  readonly generator: (now: Micros) => GeneratorState;
   /** The log's state while it is away. */
   readonly logDown: () => LogStatus | undefined;
   /** A fault of ours, which ends one connection. */
@@ -61,6 +62,7 @@ export class Connection {
   readonly address: string;
   /** Of the browser page; empty for programs. */
   readonly origin: string;
+  readonly encoding: Codec['name'];
   readonly #socket: Socket;
   readonly #house: House;
   readonly #seat: Seat;
@@ -76,6 +78,7 @@ export class Connection {
     this.member = member;
     this.address = socket.address;
     this.origin = origin;
+    this.encoding = codec.name;
     this.openedAt = nowMicros();
     this.outbox = new Outbox({
       wire: socket,
@@ -151,7 +154,7 @@ export class Connection {
    */
   beat(): void {
     if (this.#dead) return;
-    const { board, nowMicros, nowMs, limits } = this.#house;
+    const { generator, nowMicros, nowMs, limits } = this.#house;
     this.outbox.drained(); // should a drain event have been missed
     const queueMs = this.outbox.queueMs(nowMs());
     if (queueMs >= limits.heartbeatMs) return;
@@ -165,7 +168,7 @@ export class Connection {
         skipped: this.outbox.pillsSkipped,
         queueBytes: this.queueBytes,
         queueMs,
-        generator: generatorState(board.lastReceivedAt(), now, limits.generatorSilentMs),
+        generator: generator(now),
       }),
     );
   }

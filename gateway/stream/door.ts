@@ -7,6 +7,7 @@ import { LIMITS } from './limits.ts';
 import { authenticate } from './member.ts';
 import type { Members } from './members.ts';
 import type { StreamMetrics } from './metrics.ts';
+import type { Register } from './register.ts';
 import type { Sessions } from './sessions.ts';
 
 export interface DoorOptions {
@@ -16,6 +17,7 @@ export interface DoorOptions {
   readonly members: Members;
   readonly sessions: Sessions;
   readonly metrics: StreamMetrics;
+  readonly records: Register;
   readonly origins: readonly string[];
   readonly log: Log;
   /** Why nobody may come in yet, or any more. */
@@ -24,7 +26,8 @@ export interface DoorOptions {
 
 /** Joins the rules of who may come in: origin, room, credential, room of the account. */
 export function createDoor(options: DoorOptions): Door {
-  const { keyring, house, admission, members, sessions, metrics, origins, notReady } = options;
+  const { keyring, house, admission, members, sessions, metrics, records, origins, notReady } =
+    options;
   const unknown = new Map<string, number>();
   let unknownCount = 0;
   const count = (address: string, step: 1 | -1) => {
@@ -59,6 +62,7 @@ export function createDoor(options: DoorOptions): Door {
       const connection = new Connection(socket, manner, member, house);
       sessions.add(connection);
       members.add(connection);
+      records.opened(connection);
       metrics.onOpened();
       return connection;
     },

@@ -25,6 +25,10 @@ export const ERROR_CODES = {
   address_refused: { meaning: 'The key is not for this address.', close: 'address_refused' },
   tier_too_low: { meaning: 'The tier has no streams; `needs` has.', close: 'tier_too_low' },
   subscription_ended: { meaning: 'No subscription in force.', close: 'subscription_ended' },
+  dedicated_removed: {
+    meaning: 'This dedicated socket was removed, or its rotation is over.',
+    close: 'dedicated_removed',
+  },
   accounts_unavailable: { meaning: 'Accounts cannot be asked.', close: 'log_unavailable' },
   symbol_malformed: { meaning: 'The symbol has a form that no symbol has.' },
   symbol_limit: { meaning: 'The connection names too many symbols.' },
@@ -32,6 +36,7 @@ export const ERROR_CODES = {
   protocol_error: { meaning: 'Too many faulty frames.', close: 'protocol_error' },
   slow_consumer: { meaning: 'More waited unread than the queue holds.', close: 'slow_consumer' },
   origin_refused: { meaning: 'Pages of this origin may not connect.', close: 'origin_refused' },
+  taken_over: { meaning: 'The owner closed the session.', close: 'taken_over' },
   connection_limit: { meaning: 'Too many connections are open.', close: 'connection_limit' },
   not_ready: { meaning: 'The log is not read to its end yet.', close: 'log_unavailable' },
   internal: { meaning: 'A fault of ours ended the connection.', close: 'internal' },

@@ -15,6 +15,7 @@ import {
 } from '../../lib/partition-reader.ts';
 import type { TopicSettings } from '../../schemas/avro.ts';
 import type { SchemaClient } from '../../schemas/registry.ts';
+import type { Micros } from '../../schemas/timestamp.ts';
 import { groupName, topicName } from '../../schemas/topics.ts';
 import { type Backlog, createBacklog } from './backlog.ts';
 import { type Board, createBoard } from './board.ts';
@@ -43,6 +44,10 @@ export interface FeedOptions {
   readonly backlogPillsMax: number;
   /** Pills in the order of the log; the board has them already. Must not wait. */
   onPills(pills: readonly EffectivePill[]): void;
+  /** A live pill from before the start was read again. */
+  onWarmed?(symbol: string, receivedAt: Micros): void;
+  /** How long nothing more is wanted after what came, in ms; asked each time. */
+  pauseMs(): number;
   onRecord(outcome: 'effect' | 'repeat' | 'rejected'): void;
   onFatal(error: Error): void;
 }
@@ -95,7 +100,13 @@ export async function openFeed(options: FeedOptions): Promise<Feed> {
 
   /** Puts what a record did on the board. @returns the pill when it has effect. */
   const take = (partition: number, offset: number, reading: Reading): EffectivePill | undefined => {
-    if (reading.kind === 'warmed') return undefined;
+    if (reading.kind === 'warmed') {
+      const { symbol, receivedAt } = reading.live ?? {};
+      if (symbol !== undefined && board.get(symbol) !== undefined) {
+        options.onWarmed?.(symbol, receivedAt!);
+      }
+      return undefined;
+    }
     board.advance(partition, offset);
     options.onRecord(reading.kind);
     if (reading.kind !== 'effect') return undefined;
@@ -139,7 +150,7 @@ export async function openFeed(options: FeedOptions): Promise<Feed> {
     from,
     onRecords: (partition, records) => handle(partition, records, 0),
     onFatal: options.onFatal,
-    pace: QUICK,
+    pace: { ...QUICK, pauseMs: () => Math.max(QUICK.pauseMs, options.pauseMs()) },
   });
   return {
     board,

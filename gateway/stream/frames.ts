@@ -25,6 +25,10 @@ export interface GeneratorState {
   readonly state: 'alive' | 'silent' | 'never';
   readonly last_received_at: string | null;
   readonly age_ms: number | null;
+  /** Longer without a pill is `silent`. */
+  readonly late_after_ms: number;
+  /** Whether a market of what it sends is open; null where no calendar tells. */
+  readonly in_session: boolean | null;
 }
 
 function frame(document: object): Buffer {
@@ -91,6 +95,13 @@ export function gapFrame(
 ): Buffer {
   const { symbol, after = null, until } = missed;
   return frame({ type: 'gap', symbols: [symbol], after, until, reason, fill, fill_free: true });
+}
+
+/** `gap` of a symbol whose pills are held nowhere: nothing fills it. */
+export function chaosGapFrame(symbol: string, after: string | null, until: string): Buffer {
+  const reason: NotRecovered = 'chaos';
+  const fill = { fill: null, fill_free: false };
+  return frame({ type: 'gap', symbols: [symbol], after, until, reason, ...fill });
 }
 
 /** `live`: the hand-over is done, new pills follow. `replayed` is the count of pills in it. */

@@ -2,6 +2,7 @@ import type { House } from './connection.ts';
 import { LIMITS } from './limits.ts';
 import type { Members } from './members.ts';
 import type { StreamMetrics } from './metrics.ts';
+import type { Register } from './register.ts';
 import type { Sessions } from './sessions.ts';
 
 /** What the house is made of, beside its rules. */
@@ -9,10 +10,17 @@ export interface HouseOptions extends Omit<House, 'limits' | 'later' | 'onClosed
   readonly members: Members;
   readonly sessions: Sessions;
   readonly metrics: StreamMetrics;
+  readonly records: Register;
 }
 
 /** Joins what all connections share: limits, clocks, what their end undoes. */
-export function createHouse({ members, sessions, metrics, ...shared }: HouseOptions): House {
+export function createHouse({
+  members,
+  sessions,
+  metrics,
+  records,
+  ...shared
+}: HouseOptions): House {
   return {
     ...shared,
     limits: LIMITS,
@@ -20,6 +28,7 @@ export function createHouse({ members, sessions, metrics, ...shared }: HouseOpti
     onClosed(connection, reason) {
       sessions.remove(connection);
       members.remove(connection);
+      records.closed(connection);
       metrics.onClosed(connection, reason);
     },
   };

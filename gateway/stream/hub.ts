@@ -1,6 +1,7 @@
 import type { EffectivePill } from '../../lib/order/judge.ts';
 import { isTestSymbol } from '../../schemas/pill.ts';
 import type { Micros } from '../../schemas/timestamp.ts';
+import { CHAOS_SYMBOL } from './chaos-schedule.ts';
 import { EncodedPill, framePills, type PillBytes } from './pill-bytes.ts';
 import { createRoster, type Roster } from './roster.ts';
 import { deliver, deliverOwn, type Lane, type Seat } from './seat.ts';
@@ -12,6 +13,8 @@ export interface HubOptions extends TickerOptions {
   readonly nowMicros: () => Micros;
   /** Told of each tick: when it was sent, and each pill of it once. */
   readonly onTick?: (sentAt: Micros, pills: readonly EffectivePill[], deliveries: number) => void;
+  /** A seat has named a symbol, or `*`. */
+  readonly onSubscribed?: (seat: Seat, symbol: string) => void;
 }
 
 /** Who gets which pill. Order within a symbol is the log's. */
@@ -24,6 +27,11 @@ export interface Hub {
   subscribe(seat: Seat, symbol: string, subscription: Subscription): void;
   unsubscribe(seat: Seat, symbol: string): boolean;
   leave(seat: Seat): void;
+  seatsNaming(symbol: string): Iterable<Seat>;
+  /** Those who want `*`. */
+  starSeats(): Iterable<Seat>;
+  /** How far apart ticks are now, in ms: reading the log more often gets nobody a pill sooner. */
+  spacingMs(): number;
 }
 
 /** What was published since the last flush, beside what waits in the lanes. */
@@ -65,9 +73,11 @@ export function createHub(options: HubOptions): Hub {
       if (!isEmpty()) ticker.request();
     },
     flush,
+    spacingMs: ticker.spacingMs,
     subscribe(seat, symbol, subscription) {
       flush();
       roster.subscribe(seat, symbol, subscription);
+      options.onSubscribed?.(seat, symbol);
     },
     unsubscribe(seat, symbol) {
       flush();
@@ -79,6 +89,8 @@ export function createHub(options: HubOptions): Hub {
       seat.all.length = 0;
       seat.latest.length = 0;
     },
+    seatsNaming: roster.namedBy,
+    starSeats: () => [...roster.lanes.flatMap(({ seats }) => [...seats]), ...roster.mixed],
   };
 }
 
@@ -88,7 +100,8 @@ function route(pill: EffectivePill, roster: Roster, tick: Tick): void {
   const encode = () => {
     if (encoded === undefined) {
       encoded = new EncodedPill(pill);
-      tick.pills.push(pill);
+      // What is played is no pill of ours: it has no latency.
+      if (pill.symbol !== CHAOS_SYMBOL) tick.pills.push(pill);
     }
     return encoded;
   };

@@ -25,6 +25,8 @@ export const LIMITS = {
   filterStatesMax: 32,
   /** Pills with effect that are kept for those who come back: some 160 MiB when full. */
   backlogPillsMax: 262_144,
+  /** The same for a dedicated process, of which a machine runs many; older ones the log has. */
+  dedicatedBacklogPillsMax: 65_536,
   /** Pills of one replay. */
   replayPillsMax: 100_000,
   /** Connections whose replay waits for the log at a time. */
@@ -54,8 +56,12 @@ export const LIMITS = {
   heartbeatMs: 5_000,
   /** uWS pings before, and ends a socket that stays silent: 1006 after 24 to 28 s. */
   silentPeerS: 24,
-  /** A generator that sent nothing for this long is called silent. */
-  generatorSilentMs: 5_000,
+  /** Who may have fallen silent is judged in turns, and told of in turns: pills go between. */
+  quietChecksPerTurn: 1_000,
+  quietFramesPerTurn: 250,
+  quietTurnMs: 10,
+  /** Those who want `*` are told of quiet symbols in sum, not more often. */
+  quietSummaryMs: 5_000,
   /** A connection to the log that is gone this long is told; a rebalance is shorter. */
   logDownAfterMs: 2_000,
   /**

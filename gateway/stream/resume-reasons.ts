@@ -6,6 +6,7 @@ export const RESUME_REASONS = {
   position_expired: { meaning: 'More came since than is held for a resume; see `oldest`.' },
   too_many_missed: { meaning: 'More pills match than one replay carries.' },
   replay_busy: { meaning: 'Too many resume at this moment.' },
+  chaos: { meaning: 'TEST:CHAOS holds nothing of what it plays.' },
   log_unavailable: { meaning: 'The log could not be read.' },
 } as const satisfies Readonly<Record<string, { readonly meaning: string }>>;
 

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EffectivePill } from '../../lib/order/judge.ts';
 import type { Offsets } from '../../schemas/position.ts';
@@ -60,6 +61,8 @@ const LONG_AGO = 0;
 export function createResumeDesk(options: ResumeDeskOptions): ResumeDesk {
   const { board, backlog, limits } = options;
   const stop = new AbortController();
+  // Each that waits listens; Node's own bound of 10 would warn of a leak.
+  setMaxListeners(limits.replaysWaitingMax, stop.signal);
   /** Those who come while one reads share the next reading. */
   let reading: Promise<NotRecovered | undefined> | undefined;
   let next: Promise<NotRecovered | undefined> | undefined;

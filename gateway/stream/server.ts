@@ -142,12 +142,13 @@ export async function startServer(options: ServerOptions): Promise<StreamServer>
     sendPingsAutomatically: true,
     upgrade: onHttp((res, req: uWS.HttpRequest, context: uWS.us_socket_context_t) => {
       if (!options.mayOpen()) return answer(res, tooManyOpens());
+      if (!isHandshake(req)) return answer(res, upgradeRequired());
       const offered = req.getHeader('sec-websocket-protocol').split(/\s*,\s*/);
       const subprotocol = offered.find((name) => SUBPROTOCOLS.has(name)) ?? '';
       const handshake: Handshake = {
         codec: SUBPROTOCOLS.get(subprotocol) ?? JSON_CODEC,
         origin: req.getHeader('origin'),
-        key: keyOf(req),
+        key: headerOf(req, 'x-api-key'),
         ticket: req.getQuery('ticket'),
       };
       const peer: Peer = { handshake, socket: undefined, events: undefined };
@@ -210,13 +211,30 @@ export async function startServer(options: ServerOptions): Promise<StreamServer>
   };
 }
 
+/**
+ * What uWS leaves to its users: it looks at `Sec-WebSocket-Key` alone, and would take a request that
+ * a proxy forwards as plain HTTP for a handshake (RFC 6455 section 4.2.1, points 3, 4 and 6).
+ */
+function isHandshake(req: uWS.HttpRequest): boolean {
+  const names = (header: string, token: string) =>
+    headerOf(req, header)
+      .toLowerCase()
+      .split(/\s*,\s*/)
+      .includes(token);
+  return (
+    names('upgrade', 'websocket') &&
+    names('connection', 'upgrade') &&
+    headerOf(req, 'sec-websocket-version') === '13'
+  );
+}
+
 /** All headers of the name: uWS's getter takes the first, and a proxy may have meant another. */
-function keyOf(req: uWS.HttpRequest): string {
-  const keys: string[] = [];
+function headerOf(req: uWS.HttpRequest, wanted: string): string {
+  const values: string[] = [];
   req.forEach((name, value) => {
-    if (name === 'x-api-key') keys.push(value);
+    if (name === wanted) values.push(value);
   });
-  return keys.join(', ');
+  return values.join(', ');
 }
 
 const HEALTHY = '{"status":"ok"}';

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { signGrant } from '../../lib/access/grant.ts';
 import { openKeyring } from '../../lib/access/keyring.ts';
+import { dedicatedPath } from '../../lib/dedicated/address.ts';
 import type { KafkaClient } from '../../lib/kafka/client.ts';
 import { fetchOffsetBounds, fetchOffsetsAt } from '../../lib/kafka/topics.ts';
 import type { Life } from '../../lib/run.ts';
@@ -11,7 +12,9 @@ import type { SchemaClient } from '../../schemas/registry.ts';
 import type { Micros } from '../../schemas/timestamp.ts';
 import { groupName, topicName } from '../../schemas/topics.ts';
 import { createAdmission } from './admission.ts';
+import { withoutChaos, withoutChaosPills } from './chaos.ts';
 import type { StreamConfig } from './config.ts';
+import { followSupervisor } from './dedicated.ts';
 import { createDoor } from './door.ts';
 import { Doorway } from './doorway.ts';
 import { drainConnections } from './drain.ts';
@@ -21,9 +24,12 @@ import { createHouse } from './house.ts';
 import { createHub } from './hub.ts';
 import { LIMITS } from './limits.ts';
 import { createLogWatch } from './log-watch.ts';
+import type { Gate } from './member.ts';
 import { createMembers } from './members.ts';
 import { createStreamMetrics } from './metrics.ts';
+import { openQuiet } from './open-quiet.ts';
 import { readPast } from './past.ts';
+import { openRecords } from './records.ts';
 import { createResumeDesk, type ResumeDesk } from './resume.ts';
 import { startServer } from './server.ts';
 import { createSessions, HEARTBEAT_SLOT_MS } from './sessions.ts';
@@ -49,6 +55,7 @@ export interface StreamOptions {
  */
 export async function openStream(options: StreamOptions): Promise<void> {
   const { config, life, nowMicros } = options;
+  const { dedicated } = config;
   const nowMs = () => performance.now();
   const hub = createHub({
     frameOutBytesMax: LIMITS.frameOutBytesMax,
@@ -57,6 +64,7 @@ export async function openStream(options: StreamOptions): Promise<void> {
     schedule: (tick, delayMs) =>
       void (delayMs < 1 ? setImmediate(tick) : setTimeout(tick, delayMs)),
     onTick: (sentAt, pills, deliveries) => metrics.onTick(sentAt, pills, deliveries),
+    onSubscribed: (seat, symbol) => quiet.onSubscribed(seat, symbol),
   });
   const sessions = createSessions({
     heartbeatMs: LIMITS.heartbeatMs,
@@ -64,6 +72,11 @@ export async function openStream(options: StreamOptions): Promise<void> {
     beforeBeats: hub.flush,
   });
   const metrics = createStreamMetrics(sessions.all);
+  const quiet = openQuiet({
+    ...{ life, hub, connections: sessions.all, settings: options.settings, nowMicros },
+    overridesPath: config.calendarOverrides,
+    isHearing: () => notReady() === undefined && watch.down() === undefined,
+  });
 
   const feed = await openFeed({
     client: options.client,
@@ -72,8 +85,13 @@ export async function openStream(options: StreamOptions): Promise<void> {
     settings: options.settings,
     log: life.log,
     signal: life.signal,
-    backlogPillsMax: LIMITS.backlogPillsMax,
-    onPills: hub.publish,
+    backlogPillsMax: dedicated ? LIMITS.dedicatedBacklogPillsMax : LIMITS.backlogPillsMax,
+    pauseMs: () => hub.spacingMs() - 1, // a timer fires up to one late
+    onPills(pills) {
+      quiet.note(pills);
+      hub.publish(withoutChaosPills(pills));
+    },
+    onWarmed: quiet.warm,
     onRecord: metrics.onRecord,
     onFatal: life.fail,
   });
@@ -82,33 +100,40 @@ export async function openStream(options: StreamOptions): Promise<void> {
   life.readyWhen(notReady);
 
   const watch = createLogWatch(LIMITS.logDownAfterMs);
+  quiet.begin(feed.board);
   const admission = createAdmission(LIMITS, nowMs);
   const { namespace, databaseUrl, pepper } = config;
   const keyring = openKeyring({ databaseUrl, namespace, pepper, log: life.log, name: 'stream' });
   life.onStop('keyring', keyring.close);
-  const members = createMembers(keyring, Date.now, life.log);
+  const gate: Gate = { ...keyring, onlyAccountId: dedicated?.accountId };
+  const members = createMembers(gate, Date.now, life.log);
   life.onStop('members', members.close);
-  const resume = openResume(options, feed);
+  const records = openRecords({ databaseUrl, namespace, log: life.log });
+  life.onStop('records', records.close);
+  const resume = withoutChaos(openResume(options, feed), options.settings.partitions);
   life.onStop('resume', resume.close);
   const house = createHouse({
     ...{ hub, board: feed.board, backlog: feed.backlog, nowMicros, nowMs },
-    ...{ resume, members, sessions, metrics },
+    ...{ resume, members, sessions, metrics, records },
     partitionOf: createPartitioner(options.settings.partitions),
     grant: (accountId, missed) => {
       const endsAtS = Math.floor(Date.now() / 1000) + LIMITS.grantS;
       return signGrant({ accountId, ...missed }, endsAtS, pepper);
     },
+    generator: quiet.generator,
     logDown: watch.down,
     onFault: (error) => life.log.error({ err: error }, 'a connection failed'),
   });
   const { origins } = config;
   const door = createDoor({
-    ...{ keyring, house, admission, members, sessions, metrics, origins, notReady, log: life.log },
+    ...{ keyring: gate, house, admission, members, sessions, metrics, records, origins, notReady },
+    log: life.log,
   });
+  const path = dedicated === undefined ? STREAM_PATH : dedicatedPath(dedicated.name);
   const server = await startServer({
     host: config.host,
     port: config.port,
-    path: STREAM_PATH,
+    path,
     limits: LIMITS,
     log: life.log,
     mayOpen: admission.mayOpen,
@@ -116,7 +141,7 @@ export async function openStream(options: StreamOptions): Promise<void> {
     notReady,
   });
   life.onStop('server', server.close);
-  life.log.info({ url: `ws://${config.host}:${server.port}${STREAM_PATH}` }, 'listening');
+  life.log.info({ url: `ws://${config.host}:${server.port}${path}` }, 'listening');
 
   const sweep = setInterval(members.sweep, SWEEP_MS);
   const wheel = setInterval(() => sessions.tick(nowMs()), HEARTBEAT_SLOT_MS);
@@ -142,6 +167,9 @@ export async function openStream(options: StreamOptions): Promise<void> {
       reconnectJitterMs: LIMITS.reconnectJitterMs,
     });
   });
+  if (dedicated !== undefined) {
+    followSupervisor({ sessions, offsets: () => feed.board.offsets, notReady, nowMs, server });
+  }
 }
 
 /** The desk for those who come back, over this process's own way to the log. */

@@ -23,6 +23,8 @@ export interface Ticker {
   request(): void;
   /** A tick has just sent so many pills, asked for or not: the next ones keep their distance. */
   ticked(deliveries: number): void;
+  /** How far apart ticks are now, in ms; 0 when they are not spaced. */
+  spacingMs(): number;
 }
 
 /** Creates the ticker that calls `tick` after each request, the later the more is being sent. */
@@ -30,14 +32,17 @@ export function createTicker({ nowMs, schedule }: TickerOptions, tick: () => voi
   const rate = createRate(nowMs);
   let requested = false;
   let lastTickMs = Number.NEGATIVE_INFINITY;
+  const spacingMs = () => {
+    const perS = rate.perS();
+    return PACES.find((pace) => perS >= pace.deliveriesPerS)?.spacingMs ?? 0;
+  };
   return {
+    spacingMs,
     request() {
       if (requested) return;
       requested = true;
-      const perS = rate.perS();
-      const spacing = PACES.find((pace) => perS >= pace.deliveriesPerS)?.spacingMs ?? 0;
       // A whole ms less, since a timer fires up to one late.
-      const wait = Math.max(0, Math.floor(lastTickMs + spacing - 1 - nowMs()));
+      const wait = Math.max(0, Math.floor(lastTickMs + spacingMs() - 1 - nowMs()));
       schedule(() => {
         requested = false;
         tick();

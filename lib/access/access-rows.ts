@@ -3,17 +3,19 @@ import type { AccountAccess, KeyAccess, Scope } from './access.ts';
 import { type AllowList, parseAllowList } from './address.ts';
 import type { Tier } from './tiers.ts';
 
-/** A key's row with its account's, whether it still opens anything or not. */
-export interface KeyRecord {
+/** A key with its account, whether it still opens anything or not. */
+export interface FoundKey {
   readonly key: KeyAccess;
   readonly allowList: AllowList;
   readonly isRevoked: boolean;
 }
 
-interface AccountRow {
+/** What `ACCOUNT_ACCESS` selects. */
+export interface AccountAccessRow {
   readonly account_id: string;
   readonly account_name: string;
   readonly account_status: AccountAccess['status'];
+  readonly suspended_reason: string | null;
   readonly rate_per_s: number | null;
   readonly rate_burst: number | null;
   readonly calls_per_day: number | null;
@@ -25,7 +27,7 @@ interface AccountRow {
   readonly cancel_at_period_end: boolean;
 }
 
-interface KeyRow extends AccountRow {
+interface KeyAccessRow extends AccountAccessRow {
   readonly key_id: string;
   readonly hint: string;
   readonly scopes: readonly Scope[];
@@ -36,7 +38,7 @@ interface KeyRow extends AccountRow {
 
 const ACCOUNT_COLUMNS = `
   a.id AS account_id, a.name AS account_name, a.status AS account_status,
-  a.rate_per_s, a.rate_burst, a.calls_per_day,
+  a.suspended_reason, a.rate_per_s, a.rate_burst, a.calls_per_day,
   s.tier, s.status AS subscription_status, s.past_due_since, s.period_end, s.cancel_at_period_end`;
 
 const READ_KEY = `
@@ -46,20 +48,20 @@ const READ_KEY = `
   JOIN accounts a ON a.id = k.account_id
   LEFT JOIN subscriptions s ON s.account_id = a.id`;
 
-const READ_ACCOUNT = `
+/** Selects accounts `a` as `AccountAccessRow`. */
+export const ACCOUNT_ACCESS = `
   SELECT ${ACCOUNT_COLUMNS}
-  FROM accounts a LEFT JOIN subscriptions s ON s.account_id = a.id
-  WHERE a.id = $1`;
+  FROM accounts a LEFT JOIN subscriptions s ON s.account_id = a.id`;
 
 /** Reads a key by its hash or its id. @throws what the database says */
-export async function readKey(
+export async function findKey(
   pool: QuickPool,
   by: { readonly hash: Buffer } | { readonly id: string },
-): Promise<KeyRecord | undefined> {
+): Promise<FoundKey | undefined> {
   const [row] =
     'hash' in by
-      ? await pool.query<KeyRow>(`${READ_KEY} WHERE k.hash = $1`, [by.hash])
-      : await pool.query<KeyRow>(`${READ_KEY} WHERE k.id = $1`, [by.id]);
+      ? await pool.query<KeyAccessRow>(`${READ_KEY} WHERE k.hash = $1`, [by.hash])
+      : await pool.query<KeyAccessRow>(`${READ_KEY} WHERE k.id = $1`, [by.id]);
   if (row === undefined) return undefined;
   return {
     key: {
@@ -67,7 +69,7 @@ export async function readKey(
       hint: row.hint,
       scopes: row.scopes,
       expiresAtMs: row.expires_at?.getTime(),
-      account: accountOf(row),
+      account: accountAccessOf(row),
     },
     allowList: parseAllowList(row.allow_cidrs),
     isRevoked: row.revoked_at !== null,
@@ -75,19 +77,23 @@ export async function readKey(
 }
 
 /** Reads an account's access. @throws what the database says */
-export async function readAccount(
+export async function findAccount(
   pool: QuickPool,
   accountId: string,
 ): Promise<AccountAccess | undefined> {
-  const [row] = await pool.query<AccountRow>(READ_ACCOUNT, [accountId]);
-  return row === undefined ? undefined : accountOf(row);
+  const [row] = await pool.query<AccountAccessRow>(`${ACCOUNT_ACCESS} WHERE a.id = $1`, [
+    accountId,
+  ]);
+  return row === undefined ? undefined : accountAccessOf(row);
 }
 
-function accountOf(row: AccountRow): AccountAccess {
+/** What a row says of an account. */
+export function accountAccessOf(row: AccountAccessRow): AccountAccess {
   return {
     id: row.account_id,
     name: row.account_name,
     status: row.account_status,
+    suspendedReason: row.suspended_reason ?? undefined,
     subscription:
       row.tier === null
         ? undefined

@@ -1,4 +1,4 @@
-import type { Capability, Tier } from './tiers.ts';
+import type { Tier } from './tiers.ts';
 
 /** What a key may be limited to. `read`: REST; `stream`: sockets and their tickets. */
 export const SCOPES = ['read', 'stream'] as const;
@@ -7,21 +7,24 @@ export type Scope = (typeof SCOPES)[number];
 /** A payment that failed leaves full access for so long (days of 24 h). */
 export const PAST_DUE_GRACE_MS = 7 * 24 * 60 * 60 * 1000;
 
+/** What an account has bought. Times are Unix ms. */
+export interface SubscriptionAccess {
+  readonly tier: Tier;
+  readonly status: 'active' | 'past_due' | 'ended';
+  readonly pastDueSinceMs: number | undefined;
+  readonly periodEndMs: number;
+  readonly cancelAtPeriodEnd: boolean;
+}
+
 /** What an account may do: read from its rows, valid until it changes. Times are Unix ms. */
 export interface AccountAccess {
   readonly id: string;
   readonly name: string;
   readonly status: 'active' | 'suspended' | 'closed';
+  /** What the operator tells its users; undefined = not suspended. */
+  readonly suspendedReason?: string | undefined;
   /** undefined = never subscribed. */
-  readonly subscription:
-    | {
-        readonly tier: Tier;
-        readonly status: 'active' | 'past_due' | 'ended';
-        readonly pastDueSinceMs: number | undefined;
-        readonly periodEndMs: number;
-        readonly cancelAtPeriodEnd: boolean;
-      }
-    | undefined;
+  readonly subscription: SubscriptionAccess | undefined;
   /** Instead of the tier's; set by the operator. */
   readonly ratePerS: number | undefined;
   readonly rateBurst: number | undefined;
@@ -86,8 +89,10 @@ export interface Keyring {
 
 export interface TicketHolder {
   readonly account: AccountAccess;
-  /** undefined when it was asked with a session. */
+  /** undefined when a session asked for it. */
   readonly keyId: string | undefined;
+  /** The sign-in that asked for it: the socket ends with it. */
+  readonly sessionHash?: Buffer | undefined;
 }
 
 /** A limit and what is left of it, for RateLimit-Policy and RateLimit. */
@@ -133,5 +138,3 @@ export interface MeteredCall {
   /** Method and path pattern, e.g. `GET /api/pills/latest`. */
   readonly endpoint: string;
 }
-
-export type { Capability, Tier };

@@ -78,9 +78,8 @@ export function followChanges(options: ChangesOptions): Changes {
     log,
     name: `${options.name}-listen`,
     channel: `access_${schemaName(namespace)}`,
+    // What is sent while it does not listen is found in the table.
     onNotify: (accountId) => onChange(accountId === '' ? undefined : accountId),
-    // The table has what was notified before.
-    onListening: () => undefined,
   });
   const closing = new AbortController();
   let position: Position | undefined;

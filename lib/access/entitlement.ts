@@ -1,4 +1,9 @@
-import { type AccountAccess, type Entitlement, PAST_DUE_GRACE_MS } from './access.ts';
+import {
+  type AccountAccess,
+  type Entitlement,
+  PAST_DUE_GRACE_MS,
+  type SubscriptionAccess,
+} from './access.ts';
 import { type Capability, TIERS, type Tier, tierThatHas } from './tiers.ts';
 
 /**
@@ -27,26 +32,44 @@ function standingOf(
   nowMs: number,
 ): Exclude<Entitlement, { kind: 'tier_too_low' }> {
   if (status !== 'active') return { kind: 'account_suspended' };
-  if (subscription === undefined || subscription.status === 'ended') {
-    return { kind: 'subscription_required' };
-  }
-  if (subscription.cancelAtPeriodEnd && nowMs >= subscription.periodEndMs) {
-    return { kind: 'subscription_required' };
-  }
-  const { pastDueSinceMs } = subscription;
-  if (pastDueSinceMs !== undefined && nowMs >= pastDueSinceMs + PAST_DUE_GRACE_MS) {
-    return { kind: 'account_suspended' };
-  }
+  if (subscription === undefined) return { kind: 'subscription_required' };
+  const standing = subscriptionStanding(subscription, nowMs);
+  if (standing === 'over') return { kind: 'subscription_required' };
+  if (standing === 'unpaid') return { kind: 'account_suspended' };
   return { kind: 'granted', tier: subscription.tier };
 }
 
-/** When the tier ends by the clock alone, without any change of its rows; undefined = never. */
-export function tierEndsAtMs({ subscription }: AccountAccess): number | undefined {
+/** What a subscription is good for: `over` = ended or cancelled; `unpaid` = for over 7 days. */
+export function subscriptionStanding(
+  subscription: SubscriptionAccess,
+  nowMs: number,
+): 'in_force' | 'over' | 'unpaid' {
+  const { status, cancelAtPeriodEnd, periodEndMs, pastDueSinceMs } = subscription;
+  if (status === 'ended' || (cancelAtPeriodEnd && nowMs >= periodEndMs)) return 'over';
+  const isUnpaid = pastDueSinceMs !== undefined && nowMs >= pastDueSinceMs + PAST_DUE_GRACE_MS;
+  return isUnpaid ? 'unpaid' : 'in_force';
+}
+
+/**
+ * When the tier ends, or ended, by the clock alone, without any change of its rows. undefined =
+ * never, also when the subscription was ended by a change.
+ */
+export function tierEndsAtMs({
+  subscription,
+}: Pick<AccountAccess, 'subscription'>): number | undefined {
+  if (subscription === undefined || subscription.status === 'ended') return undefined;
+  const { cancelAtPeriodEnd, periodEndMs, pastDueSinceMs } = subscription;
   const ends = [
-    subscription?.cancelAtPeriodEnd === true ? subscription.periodEndMs : undefined,
-    subscription?.pastDueSinceMs === undefined
-      ? undefined
-      : subscription.pastDueSinceMs + PAST_DUE_GRACE_MS,
-  ].filter((end) => end !== undefined);
+    ...(cancelAtPeriodEnd ? [periodEndMs] : []),
+    ...(pastDueSinceMs === undefined ? [] : [pastDueSinceMs + PAST_DUE_GRACE_MS]),
+  ];
   return ends.length === 0 ? undefined : Math.min(...ends);
+}
+
+/** Why a tier does not have something, for people; the same words in every channel. */
+export function tierTooLowText(
+  { tier, needs }: { readonly tier: Tier; readonly needs: Tier },
+  what = 'it',
+): string {
+  return `${TIERS[needs].title} has ${what}; the account has ${TIERS[tier].title}.`;
 }

@@ -1,7 +1,7 @@
 import type { Log } from '../log.ts';
 import { openQuickPool, type QuickPool } from '../postgres/quick-pool.ts';
 import type { AccountAccess, Identified, KeyAccess, Keyring, TicketHolder } from './access.ts';
-import { type KeyRecord, readAccount, readKey } from './access-rows.ts';
+import { type FoundKey, findAccount, findKey } from './access-rows.ts';
 import { type AllowList, isAllowed } from './address.ts';
 import { type ByAccount, createByAccount } from './by-account.ts';
 import { type Changes, followChanges } from './changes.ts';
@@ -135,7 +135,7 @@ class PostgresKeyring implements Keyring {
     const handle = Buffer.from(text, 'latin1').toString('latin1');
     return this.#lookUps
       .run(handle, {
-        read: () => readKey(this.#pool, { hash: hashKey(handle, this.#pepper) }),
+        read: () => findKey(this.#pool, { hash: hashKey(handle, this.#pepper) }),
         accountOf,
         keep: (found) => this.#keep(handle, outcomeOf(found)),
       })
@@ -146,7 +146,7 @@ class PostgresKeyring implements Keyring {
     const known = liveIn(this.#keysById, keyId);
     if (known !== undefined) return this.#answer(known, address);
     const found = await this.#lookUps.run(`id ${keyId}`, {
-      read: () => readKey(this.#pool, { id: keyId }),
+      read: () => findKey(this.#pool, { id: keyId }),
       accountOf,
       keep: (record) => {
         const outcome = outcomeOf(record);
@@ -163,7 +163,7 @@ class PostgresKeyring implements Keyring {
     const known = this.#accounts.get(accountId);
     if (known !== undefined) return known;
     return this.#lookUps.run(`account ${accountId}`, {
-      read: () => readAccount(this.#pool, accountId),
+      read: () => findAccount(this.#pool, accountId),
       accountOf: (account) => account?.id,
       keep: (account) => {
         if (account !== undefined) this.#accounts.put(accountId, accountId, account);
@@ -179,7 +179,7 @@ class PostgresKeyring implements Keyring {
       if (redeemed === undefined) return undefined;
       const account = await this.account(redeemed.accountId);
       if (account === undefined || account === 'unavailable') return account;
-      return { account, keyId: redeemed.keyId };
+      return { account, keyId: redeemed.keyId, sessionHash: redeemed.sessionHash };
     } catch (error) {
       this.#log.warn({ err: error }, 'a ticket cannot be redeemed');
       return 'unavailable';
@@ -217,7 +217,7 @@ class PostgresKeyring implements Keyring {
     return isAllowed(outcome.allowList, address) ? outcome.identified : ADDRESS_REFUSED;
   }
 
-  #answerFound(found: KeyRecord | undefined | 'unavailable', address: string): Identified {
+  #answerFound(found: FoundKey | undefined | 'unavailable', address: string): Identified {
     return this.#answer(found === 'unavailable' ? found : outcomeOf(found), address);
   }
 
@@ -259,11 +259,11 @@ function liveIn(keys: ByAccount<KnownKey>, handle: string): KnownKey | undefined
   return undefined;
 }
 
-function accountOf(found: KeyRecord | undefined): string | undefined {
+function accountOf(found: FoundKey | undefined): string | undefined {
   return found?.key.account.id;
 }
 
-function outcomeOf(record: KeyRecord | undefined): Outcome {
+function outcomeOf(record: FoundKey | undefined): Outcome {
   if (record === undefined) return { fault: 'unknown' };
   const { key, allowList, isRevoked } = record;
   if (isRevoked) return { fault: 'revoked' };

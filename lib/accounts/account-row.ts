@@ -1,5 +1,6 @@
-import type { Selectable, Transaction } from 'kysely';
+import { type Selectable, sql, type Transaction } from 'kysely';
 import type { AccountAccess } from '../access/access.ts';
+import { ACCOUNT_ACCESS, type AccountAccessRow, accountAccessOf } from '../access/access-rows.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Tables } from '../postgres/tables.ts';
 
@@ -23,33 +24,9 @@ export async function readAccountAccess(
   db: Database | Transaction<Tables>,
   accountId: string,
 ): Promise<AccountAccess | undefined> {
-  const row = await db
-    .selectFrom('accounts as a')
-    .leftJoin('subscriptions as s', 's.account_id', 'a.id')
-    .select(['a.id', 'a.name', 'a.status', 'a.rate_per_s', 'a.rate_burst', 'a.calls_per_day'])
-    .select(['s.tier', 's.status as paid', 's.past_due_since', 's.period_end'])
-    .select('s.cancel_at_period_end')
-    .where('a.id', '=', accountId)
-    .executeTakeFirst();
-  if (row === undefined) return undefined;
-  return {
-    id: row.id,
-    name: row.name,
-    status: row.status,
-    subscription:
-      row.tier === null || row.paid === null || row.period_end === null
-        ? undefined
-        : {
-            tier: row.tier,
-            status: row.paid,
-            pastDueSinceMs: row.past_due_since?.getTime(),
-            periodEndMs: row.period_end.getTime(),
-            cancelAtPeriodEnd: row.cancel_at_period_end === true,
-          },
-    ratePerS: row.rate_per_s ?? undefined,
-    rateBurst: row.rate_burst ?? undefined,
-    callsPerDay: row.calls_per_day ?? undefined,
-  };
+  const query = sql<AccountAccessRow>`${sql.raw(ACCOUNT_ACCESS)} WHERE a.id = ${accountId}`;
+  const [row] = (await query.execute(db)).rows;
+  return row === undefined ? undefined : accountAccessOf(row);
 }
 
 /** The row of `subscriptions`. */

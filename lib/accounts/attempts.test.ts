@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { type Attempts, createAttempts } from './attempts.ts';
+import { type Attempts, createAttempts, networkOf } from './attempts.ts';
 
 let nowMs: number;
 let attempts: Attempts;
@@ -55,4 +55,34 @@ test('names are bounded: with 50,001 the first is forgotten, the others are not'
 test('a limit of none refuses the first', () => {
   const none = createAttempts({ max: 0, windowMs: 10 }, () => nowMs);
   expect(none.take('a')).toBe(1);
+});
+
+test('one that was given back does not count', () => {
+  take(3, 'a');
+  attempts.giveBack('a');
+  expect(take(2, 'a')).toEqual([0, 60]);
+  attempts.giveBack('nobody');
+});
+
+test('windows that have ended take no room', () => {
+  for (let name = 0; name < 100; name += 1) attempts.take(`name ${name}`);
+  nowMs += 30_000;
+  attempts.take('younger');
+  nowMs += 30_000;
+  attempts.take('new');
+  expect(attempts.size).toBe(2);
+});
+
+test.each([
+  ['203.0.113.7', '203.0.113.7'],
+  ['::ffff:203.0.113.7', '203.0.113.7'],
+  ['2001:db8:1:2::1', '2001:db8:1:2::/64'],
+  ['2001:DB8:1:2:ffff:ffff:ffff:ffff', '2001:db8:1:2::/64'],
+  ['2001:db8:1:3::1', '2001:db8:1:3::/64'],
+  ['fe80::1%eth0', 'fe80::/64'],
+  ['::1', '::/64'],
+  ['nonsense', 'nonsense'],
+  ['x'.repeat(1_000), 'x'.repeat(64)],
+])('%s is counted as %s', (address, network) => {
+  expect(networkOf(address)).toBe(network);
 });

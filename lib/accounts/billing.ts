@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { Transaction } from 'kysely';
 import type { Tier } from '../access/tiers.ts';
 import type { Database } from '../postgres/database.ts';
@@ -6,125 +5,82 @@ import type { Tables } from '../postgres/tables.ts';
 import { tellChange, tellFailure } from './account-events.ts';
 import { lockAccount, readSubscriptionRow, type SubscriptionRow } from './account-row.ts';
 import { type Requester, writeAudit } from './audit.ts';
-
-/** A subscription at its provider. */
-export interface BilledSubscription {
-  readonly accountId: string;
-  /** The provider's id of it. */
-  readonly reference: string;
-}
-
-/** Where money is taken. Methods throw what the provider's API says; then nothing has changed. */
-export interface BillingProvider {
-  /** As in the rows: `test`, `stripe`. */
-  readonly name: string;
-  /** false = no money moves, and pages say so. */
-  readonly takesMoney: boolean;
-  /** Begins a payment. @returns the page where the customer pays */
-  createCheckout(checkout: {
-    readonly accountId: string;
-    readonly tier: Tier;
-    readonly checkoutId: string;
-    /** Where the page leads back to. */
-    readonly returnUrl: string;
-  }): Promise<{ readonly url: string }>;
-  changeTier(subscription: BilledSubscription, tier: Tier): Promise<void>;
-  cancel(subscription: BilledSubscription, at: 'period_end' | 'now'): Promise<void>;
-  /** Takes back a cancellation to the period's end. */
-  resume(subscription: BilledSubscription): Promise<void>;
-  /**
-   * Reads an event that came over the network. @param rawBody as received: the signature is over it
-   * @returns `not_for_us` = signed well, but of no meaning here: answer 200, or it comes for ever
-   */
-  parseEvent(
-    rawBody: Buffer,
-    headers: IncomingHttpHeaders,
-  ): BillingEvent | 'signature_invalid' | 'not_for_us';
-}
-
-export type BillingEventType =
-  | 'checkout.paid'
-  | 'checkout.failed'
-  | 'payment.succeeded'
-  | 'payment.failed'
-  | 'subscription.ended';
-
-/** What a provider tells. Of checkout, reference and account the first that is given decides. */
-export interface BillingEvent {
-  readonly provider: string;
-  /** The provider's id of it; the same id has effect once. */
-  readonly eventId: string;
-  readonly type: BillingEventType;
-  /** Ours, of `checkout.*`. */
-  readonly checkoutId?: string | undefined;
-  /** The provider's id of the subscription. */
-  readonly reference?: string | undefined;
-  readonly accountId?: string | undefined;
-  /** Tier that was paid; undefined = the one it was. */
-  readonly tier?: Tier | undefined;
-  /** Paid until then; undefined = 30 days from `at`. */
-  readonly periodEnd?: Date | undefined;
-  /** When it happened at the provider. */
-  readonly at: Date;
-}
+import { foldEvents, lastPaidMs } from './billing-fold.ts';
+import {
+  type Arrived,
+  eventsOf,
+  isPayment,
+  paidUntil,
+  remember,
+  type SubscriptionEvent,
+} from './billing-log.ts';
+import type { BillingEvent } from './billing-provider.ts';
 
 export type BillingOutcome =
   | { readonly kind: 'applied'; readonly accountId: string }
   /** It had its effect before. */
   | { readonly kind: 'repeat' }
-  /** Remembered, but something newer is known: no effect. */
+  /**
+   * No effect on the present subscription: something newer is known, or it tells of another one.
+   * It is remembered, and counts as soon as that other one is bought.
+   */
   | { readonly kind: 'stale' }
   /** No such checkout or subscription here, perhaps not yet: not remembered, so send it again. */
   | { readonly kind: 'unknown' };
-
-/** What is paid for when the provider does not say until when. */
-export const PERIOD_MS = 30 * 86_400_000;
 
 /**
  * Lets an event have its effect, with what is to be told and the audit entry, in one transaction.
  * The same (provider, id) has effect once, also when it comes many times at the same moment.
  *
- * Events may come in any order: `subscriptions.updated_at` is the time of the newest event that
- * had effect, by the provider's clock. One that is older is remembered as `stale` and changes
- * nothing, so a failure that comes late does not undo the payment that followed it. An event of
- * another subscription than the present one is stale too. One whose subscription is not there yet
- * is `unknown`: it comes again, after the checkout it overtook.
+ * Events may come in any order: a subscription follows from all events of its own that were ever
+ * remembered (`foldEvents`), not from the order of their arrival. So a failure that comes late does
+ * not undo the payment that followed it, and a payment that comes late is not lost. An event that
+ * overtakes the checkout of its subscription is remembered until that is paid.
  * @param requester who set it off, when it was not the provider
+ * @param isWanted looks at the subscription under the lock: false = the event is of no use any more,
+ * and is not remembered
  */
 export async function applyBillingEvent(
   db: Database,
   event: BillingEvent,
   requester: Requester = { actor: `billing:${event.provider}` },
+  isWanted: (row: SubscriptionRow | undefined) => boolean = () => true,
 ): Promise<BillingOutcome> {
   return db.transaction().execute(async (tx): Promise<BillingOutcome> => {
     const accountId = await accountOf(tx, event);
     if (accountId === undefined || !(await lockAccount(tx, accountId))) return { kind: 'unknown' };
     const before = await readSubscriptionRow(tx, accountId);
-    if (before === undefined && event.checkoutId === undefined) return { kind: 'unknown' };
-    if (!(await remember(tx, event, accountId))) return { kind: 'repeat' };
+    const reference = event.reference ?? event.checkoutId ?? before?.provider_reference;
+    if (reference === undefined) return { kind: 'unknown' };
+    if (!isWanted(before)) return { kind: 'stale' };
     // A provider's clock that is ahead must not make all that follows stale.
     const at = new Date(Math.min(event.at.getTime(), Date.now()));
+    const arrived: Arrived = { event, accountId, reference, at };
+    if (!(await remember(tx, arrived))) return { kind: 'repeat' };
     const audit = (detail: object) =>
       writeAudit(tx, {
         ...requester,
         accountId,
         action: event.type,
-        target: event.checkoutId ?? event.reference ?? before?.provider_reference,
+        target: event.checkoutId ?? reference,
         detail: { event_id: event.eventId, occurred_at: at, ...detail },
       });
-
-    const checkout = event.checkoutId === undefined ? undefined : await endCheckout(tx, event);
-    if (checkout === 'stale') return { kind: 'stale' };
     if (event.type === 'checkout.failed') {
+      if ((await endCheckout(tx, event)).kind !== 'ended') return { kind: 'stale' };
       await audit({});
       return { kind: 'applied', accountId };
     }
-    if (before !== undefined && at < before.updated_at) return { kind: 'stale' };
-    const after =
-      checkout === undefined
-        ? changed(before!, event, at)
-        : bought(accountId, checkout.tier, event, at);
-    if (after === 'stale') return { kind: 'stale' };
+    let after: SubscriptionRow | undefined;
+    if (event.type === 'checkout.paid') {
+      const checkout = await endCheckout(tx, event);
+      // The money is there and buys nothing: the operator must be able to find it.
+      if (checkout.kind === 'void') await audit({ in_vain: 'a newer checkout was begun' });
+      if (checkout.kind !== 'ended') return { kind: 'stale' };
+      const events = await eventsOf(tx, arrived);
+      const overtaken = events.find(({ tier, at: later }) => tier !== null && later > at);
+      after = foldEvents(bought(arrived, overtaken?.tier ?? checkout.tier), events);
+    } else after = before && changed(before, arrived, await eventsOf(tx, arrived));
+    if (after === undefined) return { kind: 'stale' };
     await putSubscription(tx, after);
     await audit({ tier: after.tier, status: after.status, period_end: after.period_end });
     if (event.type === 'payment.failed') await tellFailure(tx, after, event.eventId);
@@ -156,80 +112,66 @@ async function accountOf(
   return subscription?.account_id ?? accountId;
 }
 
-/** @returns false when it is remembered already; waits for one that is being written */
-async function remember(
-  tx: Transaction<Tables>,
-  event: BillingEvent,
-  accountId: string,
-): Promise<boolean> {
-  const written = await tx
-    .insertInto('billing_events')
-    .values({
-      provider: event.provider,
-      event_id: event.eventId,
-      type: event.type,
-      account_id: accountId,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .returning('event_id')
-    .executeTakeFirst();
-  return written !== undefined;
-}
+type CheckoutEnded =
+  | { readonly kind: 'ended'; readonly tier: Tier }
+  | { readonly kind: 'void' }
+  | { readonly kind: 'over' };
 
-/** A checkout ends once: the outcome that comes first counts. */
+/** Paid is the last word, whichever came first: a card may be refused before another is not. */
 async function endCheckout(
   tx: Transaction<Tables>,
-  event: BillingEvent,
-): Promise<{ readonly tier: Tier } | 'stale'> {
-  const ended = await tx
+  { type, checkoutId }: BillingEvent,
+): Promise<CheckoutEnded> {
+  const isPaid = type === 'checkout.paid';
+  const checkout = await tx
+    .selectFrom('checkouts')
+    .select(['tier', 'status'])
+    .where('id', '=', checkoutId!)
+    .executeTakeFirstOrThrow();
+  if (checkout.status === 'void') return { kind: 'void' };
+  const mayEnd = checkout.status === 'open' || (isPaid && checkout.status === 'failed');
+  if (!mayEnd) return { kind: 'over' };
+  await tx
     .updateTable('checkouts')
-    .set({ status: event.type === 'checkout.paid' ? 'paid' : 'failed' })
-    .where('id', '=', event.checkoutId!)
-    .where('status', '=', 'open')
-    .returning('tier')
-    .executeTakeFirst();
-  return ended ?? 'stale';
+    .set({ status: isPaid ? 'paid' : 'failed' })
+    .where('id', '=', checkoutId!)
+    .execute();
+  return { kind: 'ended', tier: checkout.tier };
 }
 
-function bought(accountId: string, tier: Tier, event: BillingEvent, at: Date): SubscriptionRow {
+function bought({ event, accountId, reference, at }: Arrived, tier: Tier): SubscriptionRow {
   return {
     account_id: accountId,
     tier,
     status: 'active',
     past_due_since: null,
-    period_end: event.periodEnd ?? new Date(at.getTime() + PERIOD_MS),
+    period_end: paidUntil(event, at),
     cancel_at_period_end: false,
     provider: event.provider,
-    provider_reference: event.reference ?? event.checkoutId!,
+    provider_reference: reference,
     updated_at: at,
   };
 }
 
+/** @returns undefined when the event changes nothing of the present subscription */
 function changed(
   before: SubscriptionRow,
-  event: BillingEvent,
-  at: Date,
-): SubscriptionRow | 'stale' {
-  const isOther =
-    before.provider !== event.provider ||
-    (event.reference !== undefined && event.reference !== before.provider_reference);
+  { event, reference, at }: Arrived,
+  events: readonly SubscriptionEvent[],
+): SubscriptionRow | undefined {
+  const isOther = before.provider !== event.provider || reference !== before.provider_reference;
   // Only a checkout opens a subscription that has ended.
-  if (isOther || before.status === 'ended') return 'stale';
-  const row = { ...before, updated_at: at };
-  if (event.type === 'payment.failed') {
-    return { ...row, status: 'past_due', past_due_since: before.past_due_since ?? at };
-  }
-  if (event.type === 'subscription.ended') {
-    return { ...row, status: 'ended', past_due_since: null };
-  }
-  const paidUntil = event.periodEnd ?? new Date(at.getTime() + PERIOD_MS);
-  return {
-    ...row,
-    tier: event.tier ?? before.tier,
-    status: 'active',
-    past_due_since: null,
-    period_end: paidUntil > before.period_end ? paidUntil : before.period_end,
-  };
+  if (isOther || before.status === 'ended') return undefined;
+  if (event.type === 'payment.failed' && at.getTime() <= lastPaidMs(events)) return undefined;
+  const isNewestTier = events.every((other) => other.tier === null || other.at <= at);
+  return foldEvents(
+    {
+      ...before,
+      tier: isPayment(event) && isNewestTier ? (event.tier ?? before.tier) : before.tier,
+      updated_at: at > before.updated_at ? at : before.updated_at,
+    },
+    events,
+  );
 }
 
 async function putSubscription(tx: Transaction<Tables>, row: SubscriptionRow): Promise<void> {

@@ -11,13 +11,30 @@ import { createTestAccount, openTestDatabase } from '../testing/accounts.ts';
 import { createNamespace, type Namespace } from '../testing/namespace.ts';
 import { openTestUsers, type TestUsers } from '../testing/users.ts';
 import { waitFor } from '../testing/wait.ts';
-import { readAccountAccess } from './account-row.ts';
+import { readAccountAccess, readSubscriptionRow } from './account-row.ts';
 import { readAudit } from './audit.ts';
+import { applyBillingEvent } from './billing.ts';
 import { closeAccount, ERASED_AFTER_DAYS, eraseClosedAccounts } from './close-account.ts';
 import { createKeys } from './keys.ts';
+import { raiseReminders } from './reminders.ts';
+import { renewDue } from './subscriptions.ts';
 
 const BY = { actor: 'user:usr_test', address: '203.0.113.7' } as const;
 const HOME = '192.0.2.1';
+
+/** What the billing provider was told. */
+let told: string[];
+/** Ports of dedicated streams are taken once. */
+let streams = 0;
+const billing = {
+  name: 'test',
+  async cancel({ reference }: { reference: string }, at: string) {
+    told.push(`cancel ${reference} ${at}`);
+  },
+  async voidCheckout(id: string) {
+    told.push(`void ${id}`);
+  },
+};
 
 let namespace: Namespace;
 let db: Database;
@@ -33,6 +50,7 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
+  told = [];
   opened = await openTestUsers(db);
 });
 
@@ -49,6 +67,7 @@ async function fullAccount() {
   await db.insertInto('users').values(user).execute();
   const { token } = await opened.sessions.begin(user.id, HOME);
   await opened.users.requestReset(email, HOME);
+  await opened.mails.idle();
   const keys = createKeys({ db, pepper: readPepper(namespace.env.KEY_PEPPER_FILE!) });
   const rotated = await keys.rotate({ ...BY, accountId: id, keyId: account.keyId, overlapS: 60 });
   if (rotated?.kind !== 'ok') throw new Error('not rotated');
@@ -61,6 +80,12 @@ async function fullAccount() {
     VALUES (${newId('chk')}, ${id}, 'pro', 'test', now())`.execute(db);
   await sql`INSERT INTO support_tickets (id, account_id, tier, subject, message)
     VALUES (${newId('tkt')}, ${id}, 'pro', 'Help', 'Why?')`.execute(db);
+  streams += 1;
+  await sql`INSERT INTO dedicated_streams (name, account_id, label, port, created_by)
+    VALUES (${newId('ded')}, ${id}, 'desk', ${streams}, 'test')`.execute(db);
+  await sql`INSERT INTO stream_processes VALUES ('one', now()) ON CONFLICT DO NOTHING`.execute(db);
+  await sql`INSERT INTO stream_sessions VALUES
+    (${newId('s')}, 'one', ${id}, NULL, 'pil_live_…', ${HOME}, 'json', now(), 0, 0)`.execute(db);
   return { ...account, newKey: rotated.key, token, ticket, userId: user.id };
 }
 
@@ -109,7 +134,7 @@ test('closing ends keys, sessions and access at once, of this account alone', as
     await waitFor('the keyring', () => keyring.isFresh());
     const keysOf = ({ key, newKey }: Full) => [key, newKey];
     for (const key of [...keysOf(closed), ...keysOf(other)]) expect(await ask(key)).toBe('key');
-    await closeAccount(db, { ...BY, accountId: closed.id });
+    await closeAccount({ db, billing }, { ...BY, accountId: closed.id });
     for (const key of keysOf(closed)) {
       await waitFor('the refusal', async () => (await ask(key)) === 'revoked');
     }
@@ -131,12 +156,66 @@ test('closing ends keys, sessions and access at once, of this account alone', as
   expect(await rowsOf(closed)).toMatchObject({ api_keys: 2, usage_days: 1, users: 1 });
 });
 
+test('closing ends the subscription here and at its provider: nothing is renewed or reminded', async () => {
+  const account = await fullAccount();
+  const { id } = account;
+  await sql`UPDATE subscriptions SET status = 'past_due', past_due_since = now() - interval '2 days',
+    period_end = now() - interval '2 days' WHERE account_id = ${id}`.execute(db);
+  await sql`UPDATE api_keys SET created_at = now() - interval '30 days',
+    expires_at = now() + interval '1 day' WHERE account_id = ${id}`.execute(db);
+  const { provider_reference: reference } = (await readSubscriptionRow(db, id))!;
+  const { id: checkout } = await db
+    .selectFrom('checkouts')
+    .select('id')
+    .where('account_id', '=', id)
+    .executeTakeFirstOrThrow();
+  await closeAccount({ db, billing }, { ...BY, accountId: id });
+  expect(told).toEqual([`void ${checkout}`, `cancel ${reference} now`]);
+  const ended = { status: 'ended', past_due_since: null };
+  expect(await readSubscriptionRow(db, id)).toMatchObject(ended);
+  await Promise.all([renewDue(db), raiseReminders(db)]);
+  expect(await readSubscriptionRow(db, id)).toMatchObject(ended);
+  const events = await db
+    .selectFrom('account_events')
+    .select(['type', 'parked_at', 'data'])
+    .where('account_id', '=', id)
+    .orderBy('id')
+    .execute();
+  // What waited is not told any more; the end is.
+  expect(events).toMatchObject([
+    { type: 'quota.warning', parked_at: expect.any(Date) },
+    { type: 'account.closed', parked_at: null, data: { tier: 'pro' } },
+  ]);
+  const paid = {
+    provider: 'test',
+    eventId: 'late',
+    type: 'checkout.paid',
+    at: new Date(),
+  } as const;
+  await applyBillingEvent(db, { ...paid, checkoutId: checkout });
+  expect(await readSubscriptionRow(db, id)).toMatchObject(ended);
+  await closeAccount({ db, billing }, { ...BY, accountId: id });
+  expect(told).toHaveLength(2);
+});
+
+test('an account whose provider refuses the end stays open', async () => {
+  const account = await fullAccount();
+  const cancel = () => Promise.reject(new Error('the provider is away'));
+  const closing = closeAccount(
+    { db, billing: { ...billing, cancel } },
+    { ...BY, accountId: account.id },
+  );
+  await expect(closing).rejects.toThrow('the provider is away');
+  expect(await readAccount(account)).toMatchObject({ status: 'active', closed_at: null });
+  expect(await opened.sessions.find(account.token)).toBeDefined();
+});
+
 test('closing again leaves the day of erasure', async () => {
   const account = await fullAccount();
-  await closeAccount(db, { ...BY, accountId: account.id });
+  await closeAccount({ db, billing }, { ...BY, accountId: account.id });
   await closedFor(account, 20);
   const first = await readAccount(account);
-  await closeAccount(db, { ...BY, accountId: account.id });
+  await closeAccount({ db, billing }, { ...BY, accountId: account.id });
   expect(await readAccount(account)).toEqual(first);
 });
 
@@ -146,7 +225,8 @@ test('an account is erased 30 days after it was closed, with all it had but the 
     await fullAccount(),
     await fullAccount(),
   ];
-  for (const { id } of [closed, recent]) await closeAccount(db, { ...BY, accountId: id });
+  for (const { id } of [closed, recent])
+    await closeAccount({ db, billing }, { ...BY, accountId: id });
   await closedFor(closed, ERASED_AFTER_DAYS, 1);
   await closedFor(recent, ERASED_AFTER_DAYS, -1);
   await closedFor(suspended, 400);
@@ -166,7 +246,7 @@ test('an account is erased 30 days after it was closed, with all it had but the 
 
 test('what has ended with the account cannot be used while it waits to be erased', async () => {
   const account = await fullAccount();
-  await closeAccount(db, { ...BY, accountId: account.id });
+  await closeAccount({ db, billing }, { ...BY, accountId: account.id });
   const keys = createKeys({ db, pepper: readPepper(namespace.env.KEY_PEPPER_FILE!) });
   expect((await keys.list(account.id)).some((key) => key.live)).toBe(false);
   expect(await keys.recognise(account.id, account.newKey)).toBeUndefined();

@@ -7,13 +7,14 @@ import { TIER_NAMES, type Tier } from '../access/tiers.ts';
 import type { Database } from '../postgres/database.ts';
 import { openTestDatabase } from '../testing/accounts.ts';
 import { createNamespace, type Namespace } from '../testing/namespace.ts';
-import { createDemoAccounts, type DemoOptions, demoEmail, ensureDemoKeys } from './demo.ts';
+import { type DemoOptions, demoEmail, ensureDemoKeys } from './demo.ts';
 import { createKeys } from './keys.ts';
 import { findAccount, readAccount } from './operator.ts';
+import { createPasswords } from './passwords.ts';
 
 let namespace: Namespace;
 let db: Database;
-let options: DemoOptions;
+let options: Pick<DemoOptions, 'db' | 'keys'>;
 let folder: string;
 let file: string;
 
@@ -53,17 +54,10 @@ async function expectGood(written: Record<Tier, string>): Promise<void> {
 
 const readKeys = async () => JSON.parse(await readFile(file, 'utf8')) as Record<Tier, string>;
 
-test('of several that make the demo accounts at once one does', async () => {
-  const results = await Promise.all(Array.from({ length: 4 }, () => createDemoAccounts(options)));
-  const made = results.filter((result) => result !== undefined);
-  expect(made).toHaveLength(1);
-  await expectGood(made[0]!);
-  expect(await createDemoAccounts(options)).toBeUndefined();
-});
-
-test('the file holds live keys, for its owner alone, also when two start at once', async () => {
+test('the file holds live keys, for its owner alone, also when several start at once', async () => {
   const results = await Promise.all([1, 2, 3].map(() => ensureDemoKeys({ ...options, file })));
-  expect(results.filter((result) => result !== undefined)).toHaveLength(1);
+  const made = results.filter((result) => result !== undefined);
+  expect(made).toEqual([await readKeys()]);
   await expectGood(await readKeys());
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   expect(await readdir(folder)).toEqual(['demo-keys.json']);
@@ -78,13 +72,26 @@ test.each([
   ['damaged', '{"basic"'],
   ['no object', 'null'],
 ])('a file that is %s is replaced, and the old keys are revoked', async (_, content) => {
-  const old = (await createDemoAccounts(options))!;
+  const old = (await ensureDemoKeys({ ...options, file }))!;
+  await rm(file);
   if (content !== undefined) await writeFile(file, content, { mode: 0o644 });
   const made = await ensureDemoKeys({ ...options, file });
   expect(made).toEqual(await readKeys());
   expect(made).not.toEqual(old);
   await expectGood(await readKeys());
   expect((await stat(file)).mode & 0o777).toBe(0o600);
+});
+
+test('a password that nobody has costs as much to try as that of any user', async () => {
+  await ensureDemoKeys({ ...options, file });
+  const { password_hash: own } = await db
+    .selectFrom('users')
+    .select('password_hash')
+    .where('email', '=', demoEmail('pro'))
+    .executeTakeFirstOrThrow();
+  const costOf = (hash: string) => hash.split('$').slice(1, 3);
+  expect(costOf(own)).toEqual(costOf(await createPasswords().hash('correct horse battery')));
+  expect(await createPasswords().verify('correct horse battery', own)).toBe(false);
 });
 
 test('on a fresh database an old file is replaced', async () => {

@@ -6,7 +6,7 @@ import { newId } from '../access/id.ts';
 import { TIER_NAMES, TIERS, type Tier } from '../access/tiers.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Tables } from '../postgres/tables.ts';
-import { PERIOD_MS } from './billing.ts';
+import { PERIOD_MS } from './billing-log.ts';
 import type { Keys } from './keys.ts';
 import { TEST_PROVIDER } from './test-billing.ts';
 
@@ -15,6 +15,8 @@ export type DemoKeys = Readonly<Record<Tier, string>>;
 export interface DemoOptions {
   readonly db: Database;
   readonly keys: Keys;
+  /** Where the keys are kept: JSON of tier to key. */
+  readonly file: string;
 }
 
 const SYSTEM = { actor: 'system' } as const;
@@ -25,21 +27,11 @@ export function demoEmail(tier: Tier): string {
 }
 
 /**
- * Makes one account a tier with one key each, unless they exist. Of several that run at once one
- * makes them. @returns their keys, shown once; undefined when the accounts exist
- */
-export function createDemoAccounts(options: DemoOptions): Promise<DemoKeys | undefined> {
-  return underLock(options.db, () => createUnlessThere(options));
-}
-
-/**
  * Makes demo accounts if there are none, and sees to it that `file` holds a live key of each: if it
  * is not there, or from another database, old demo keys are revoked and new ones written.
  * @returns keys that were made now, to be shown; undefined when the file was good
  */
-export function ensureDemoKeys(
-  options: DemoOptions & { readonly file: string },
-): Promise<DemoKeys | undefined> {
+export function ensureDemoKeys(options: DemoOptions): Promise<DemoKeys | undefined> {
   // The file is written under the lock: of two that start at once the later one finds it.
   return underLock(options.db, async () => {
     const made = (await createUnlessThere(options)) ?? (await replaceUnlessGood(options));
@@ -48,8 +40,8 @@ export function ensureDemoKeys(
   });
 }
 
-/** Replaces the file in one step: JSON of tier to key, readable by its owner alone. */
-export async function writeDemoKeys(file: string, keys: DemoKeys): Promise<void> {
+/** Replaces the file in one step: readable by its owner alone. */
+async function writeDemoKeys(file: string, keys: DemoKeys): Promise<void> {
   const beside = `${file}.${process.pid}.${randomBytes(4).toString('hex')}.tmp`;
   try {
     // A name nobody has: what stands there, with which mode, cannot get in the way.
@@ -85,11 +77,7 @@ async function createUnlessThere({ db, keys }: DemoOptions): Promise<DemoKeys | 
   return accounts === undefined ? undefined : createKeysOf(keys, accounts);
 }
 
-async function replaceUnlessGood({
-  db,
-  keys,
-  file,
-}: DemoOptions & { readonly file: string }): Promise<DemoKeys | undefined> {
+async function replaceUnlessGood({ db, keys, file }: DemoOptions): Promise<DemoKeys | undefined> {
   const accounts = await readDemoAccounts(db);
   // One that was closed and erased leaves the others; all are needed for a file.
   if (accounts.size < TIER_NAMES.length) return undefined;
@@ -165,10 +153,10 @@ async function insertAccount(tx: Transaction<Tables>, tier: Tier): Promise<strin
   return id;
 }
 
-/** In the form of a real one, so that it costs the same to try; no password has this hash. */
+/** In the form and at the cost of a real one, so that it costs the same to try; no password has it. */
 function unknownPassword(): string {
   const text = (bytes: number) => randomBytes(bytes).toString('base64').replaceAll('=', '');
-  return `$scrypt$ln=15,r=8,p=1$${text(16)}$${text(32)}`;
+  return `$scrypt$ln=17,r=8,p=1$${text(16)}$${text(32)}`;
 }
 
 function parseKeys(text: string): Partial<Record<Tier, string>> | undefined {

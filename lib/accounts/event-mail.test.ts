@@ -9,6 +9,7 @@ import { createNamespace, type Namespace } from '../testing/namespace.ts';
 import { openTestSmtp, type TestSmtp } from '../testing/smtp.ts';
 import { waitFor } from '../testing/wait.ts';
 import { mailEvents, startEventMail } from './event-mail.ts';
+import { claimMail, REFUSED_ATTEMPTS_MAX } from './mail-claims.ts';
 
 const publicUrl = 'http://127.0.0.1:1';
 
@@ -62,7 +63,12 @@ async function raise(accountId: string, percent = 80): Promise<string> {
   return id;
 }
 
-const round = (except: readonly string[] = []) => mailEvents({ db, mailer, publicUrl, except });
+const round = (send: Mailer['send'] = mailer.send) =>
+  mailEvents({ db, mailer: { send }, publicUrl, log: silentLog });
+/** Lets the waits of all events be over. */
+const wait = () => sql`UPDATE account_events SET next_at = now()`.execute(db);
+const read = (id: string) =>
+  db.selectFrom('account_events').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
 const recipients = () => smtp.mails.map((mail) => mail.recipients.join());
 const waiting = async () => {
   const rows = await db
@@ -80,7 +86,7 @@ test('an event is mailed once, to the verified users of its account alone', asyn
   const unverified = await newAccount(['new@example.com'], { verified: false });
   await raise(id, 95);
   await raise(unverified);
-  expect(await round()).toEqual({ mailed: 2, refused: [], failure: undefined });
+  expect(await round()).toEqual({ mailed: 2, refused: [], parked: [], failure: undefined });
   expect(recipients().sort()).toEqual(['a@example.com', 'b@example.com']);
   expect(smtp.mails[0]!.text).toContain('percent: 95');
   expect(await round()).toMatchObject({ mailed: 0 });
@@ -113,7 +119,7 @@ test('what another process is mailing just now is left to it', async () => {
   expect(smtp.mails[0]!.text).toContain('percent: 2');
 });
 
-test('an event of which nobody could be told for 3 days is left', async () => {
+test('an event of which nobody could be told for 3 days is parked', async () => {
   const id = await newAccount(['a@example.com']);
   const [young, old] = [await raise(id), await raise(id)];
   const age = (event: string, hours: number) =>
@@ -121,8 +127,9 @@ test('an event of which nobody could be told for 3 days is left', async () => {
       WHERE id = ${event}`.execute(db);
   await age(young, 71);
   await age(old, 73);
-  expect((await round()).mailed).toBe(1);
+  expect(await round()).toMatchObject({ mailed: 1, parked: [old] });
   expect(await waiting()).toEqual([old]);
+  expect(await round()).toMatchObject({ mailed: 0, parked: [] });
 });
 
 describe('a mail that is not taken', () => {
@@ -136,14 +143,55 @@ describe('a mail that is not taken', () => {
     const event = await raise(refused);
     await raise(last);
     smtp.refusals.set('full@example.com', '452 Mailbox is full');
-    const outcome = await round();
-    expect(outcome).toMatchObject({ mailed: 2, refused: [{ id: event }], failure: undefined });
-    expect(String(outcome.refused[0]!.error)).toContain('Mailbox is full');
+    expect(await round()).toMatchObject({ mailed: 2, refused: [event], failure: undefined });
     expect(await waiting()).toEqual([event]);
-    expect(await round([event])).toEqual({ mailed: 0, refused: [], failure: undefined });
+    expect(await round()).toMatchObject({ mailed: 0, refused: [] });
     smtp.refusals.clear();
+    await wait();
     expect((await round()).mailed).toBe(1);
     expect(recipients()).toEqual(['first@example.com', 'last@example.com', 'full@example.com']);
+  });
+
+  test('for one of two recipients comes to the other once', async () => {
+    const event = await raise(await newAccount(['full@example.com', 'b@example.com']));
+    smtp.refusals.set('full@example.com', '452 Mailbox is full');
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      expect((await round()).refused).toEqual([event]);
+      await wait();
+    }
+    smtp.refusals.clear();
+    expect((await round()).mailed).toBe(1);
+    expect(recipients()).toEqual(['b@example.com', 'full@example.com']);
+  });
+
+  test('because it cannot be made is parked after its attempts, and blocks nobody', async () => {
+    const poison = await raise(await newAccount(['a@example.com']));
+    // A line break makes an address that no mail may have.
+    await sql`UPDATE users SET email = E'a@example.com\nb'`.execute(db);
+    const good = await newAccount(['good@example.com']);
+    for (let attempt = 1; attempt < REFUSED_ATTEMPTS_MAX; attempt += 1) {
+      await raise(good, attempt);
+      expect(await round()).toMatchObject({ mailed: 1, refused: [poison], parked: [] });
+      const { next_at: nextAt } = await read(poison);
+      const waitS = (nextAt.getTime() - Date.now()) / 1_000;
+      expect(Math.abs(waitS - 600 * 2 ** (attempt - 1))).toBeLessThan(60);
+      await wait();
+    }
+    expect(await round()).toMatchObject({ mailed: 0, parked: [poison] });
+    expect(await read(poison)).toMatchObject({ mailed_at: null, parked_at: expect.any(Date) });
+    await wait();
+    expect(await round()).toMatchObject({ mailed: 0, refused: [], parked: [] });
+    expect(smtp.mails).toHaveLength(REFUSED_ATTEMPTS_MAX - 1);
+  });
+
+  test('since its process died is sent by another, 2 minutes later', async () => {
+    const event = await raise(await newAccount(['a@example.com']));
+    await claimMail(db, 'account_events');
+    expect((await round()).mailed).toBe(0);
+    const { next_at: nextAt } = await read(event);
+    expect(Math.abs(nextAt.getTime() - Date.now() - 120_000)).toBeLessThan(30_000);
+    await wait();
+    expect((await round()).mailed).toBe(1);
   });
 
   test('because the server is away ends the round: those before it do not come twice', async () => {
@@ -154,11 +202,14 @@ describe('a mail that is not taken', () => {
       await mailer.send(mail);
       await smtp.close();
     };
-    const outcome = await mailEvents({ db, mailer: { ...mailer, send }, publicUrl });
-    expect(outcome).toMatchObject({ mailed: 1, refused: [] });
+    const outcome = await round(send);
+    expect(outcome).toMatchObject({ mailed: 1, refused: [], parked: [] });
     expect(String(outcome.failure)).toContain('ECONNREFUSED');
     expect(await waiting()).toEqual(events);
     expect(recipients()).toEqual(['first@example.com']);
+    const [{ attempts, next_at: nextAt }, other] = [await read(events[0]!), await read(events[1]!)];
+    expect([attempts, other.attempts]).toEqual([1, 0]);
+    expect(nextAt.getTime() - Date.now()).toBeLessThan(60_000);
   });
 });
 

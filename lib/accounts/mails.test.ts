@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import {
+  accountClosedMail,
   alreadySignedUpMail,
   eventMail,
   passwordChangedMail,
@@ -31,6 +32,26 @@ test.each([
 ])('the mail that %s says what to do if it was somebody else', (_, mail) => {
   expect(mail.to).toBe(TO);
   expect(mail.text).toContain(`POST ${URL_OF_US}/api/password/reset`);
+});
+
+test('the mail of a closed account says until when it can be had back', () => {
+  const mail = accountClosedMail(TO, URL_OF_US, new Date('2026-12-20T01:02:03Z'));
+  expect(mail).toMatchObject({ to: TO, subject: 'Your account is closed' });
+  expect(mail.text).toContain('2026-12-20 01:02 UTC');
+});
+
+test.each([
+  ['payment.reminder', { days_left: 1 }, 'Your payment is due: access ends in 1 day'],
+  ['payment.reminder', { days_left: 6 }, 'Your payment is due: access ends in 6 days'],
+  ['account.closed', { tier: 'pro', erased_at: 'soon' }, 'Your account is closed'],
+])('%s %j is told as "%s"', (type, data, subject) => {
+  expect(eventMail(TO, URL_OF_US, { type, data }).subject).toBe(subject);
+});
+
+test('no mail of a closed account leads to what it cannot do any more', () => {
+  const { text } = eventMail(TO, URL_OF_US, { type: 'account.closed', data: { tier: null } });
+  expect(text).not.toContain(`${URL_OF_US}/api/account`);
+  expect(text).toContain('support');
 });
 
 test.each([

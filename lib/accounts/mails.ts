@@ -12,7 +12,8 @@ To verify it, send this token within 24 hours:
   curl ${publicUrl}/api/users/verify -H 'Content-Type: application/json' \\
     -d '{"token":"${token}"}'
 
-If it was not you, do nothing: the account cannot be used.
+If it was not you, do not send it. Until somebody does, nothing can be bought and no key made with
+this address; to have the account yourself, ask for a new password: POST ${publicUrl}/api/password/reset.
 `,
   };
 }
@@ -29,6 +30,21 @@ Sign in with your password, or ask for a new one: POST ${publicUrl}/api/password
   };
 }
 
+/** To whoever signs up with the address of a closed account, or wants a new password for it. */
+export function accountClosedMail(to: string, publicUrl: string, erasedAt: Date): Mail {
+  return {
+    to,
+    subject: 'Your account is closed',
+    text: `Somebody, perhaps you, asked ${publicUrl} for an account or a password for this address.
+There is an account with it that its owner has closed: nobody can sign in to it, and its data is
+erased after ${minuteOf(erasedAt)}. After that you can sign up again with this address.
+
+If you want the account back before, answer to our support by mail. If it was not you who asked, you
+need do nothing.
+`,
+  };
+}
+
 export function resetMail(to: string, publicUrl: string, token: string): Mail {
   return {
     to,
@@ -38,7 +54,8 @@ export function resetMail(to: string, publicUrl: string, token: string): Mail {
   curl ${publicUrl}/api/password/reset/confirm -H 'Content-Type: application/json' \\
     -d '{"token":"${token}","password":"<the new one>"}'
 
-All sessions end then. If you did not ask for it, do nothing: the password stays as it is.
+All sessions end then, and the address counts as verified. If you did not ask for it, you need do
+nothing: the password stays as it is.
 `,
   };
 }
@@ -49,8 +66,9 @@ export function passwordChangedMail(to: string, publicUrl: string): Mail {
     subject: 'Your password was changed',
     text: `The password of this address was changed at ${publicUrl}, and all sessions have ended.
 
-If it was not you, ask for a new one at once: POST ${publicUrl}/api/password/reset, and look at your
-keys and at GET ${publicUrl}/api/account/audit.
+If it was you, you need do nothing but sign in again; your keys go on working. If it was not you,
+ask for a new one at once: POST ${publicUrl}/api/password/reset. Then sign in, revoke keys that are
+not yours (GET ${publicUrl}/api/keys), and see what was done at GET ${publicUrl}/api/account/audit.
 `,
   };
 }
@@ -62,29 +80,37 @@ export function eventMail(
   event: { readonly type: string; readonly data: Readonly<Record<string, unknown>> },
 ): Mail {
   const { type, data } = event;
+  const subject = subjectOf(type, data);
   const lines = Object.entries(data).map(([name, value]) => `  ${name}: ${told(value)}`);
-  return {
-    to,
-    subject: subjectOf(type, data),
-    text: `${subjectOf(type, data)}.
-
-${lines.join('\n')}
-
-Your plan and your use: GET ${publicUrl}/api/account, GET ${publicUrl}/api/usage.
-`,
-  };
+  const footer =
+    type === 'account.closed'
+      ? 'All keys and sessions have ended, and nothing is renewed any more. If it was not you, or you\n' +
+        'want the account back before it is erased, write to our support at once.'
+      : `Your plan and your use: GET ${publicUrl}/api/account, GET ${publicUrl}/api/usage.`;
+  return { to, subject, text: [`${subject}.`, lines.join('\n'), `${footer}\n`].join('\n\n') };
 }
 
 function subjectOf(type: string, data: Readonly<Record<string, unknown>>): string {
   if (type === 'quota.warning') return `${data.percent} % of today's calls are used`;
   if (type === 'payment.failed') return 'A payment failed: your access ends if it stays unpaid';
-  if (type === 'payment.reminder')
-    return `Your payment is due: access ends in ${data.days_left} days`;
+  if (type === 'payment.reminder') {
+    return `Your payment is due: access ends in ${counted(data.days_left, 'day')}`;
+  }
   if (type === 'key.expiring') return `Your key ${data.hint} ends soon: rotate it`;
   if (type === 'subscription.changed') return 'Your subscription has changed';
+  if (type === 'account.closed') return 'Your account is closed';
   return `pillole: ${type}`;
+}
+
+function counted(count: unknown, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 function told(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** UTC, to the minute. */
+function minuteOf(time: Date): string {
+  return `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }

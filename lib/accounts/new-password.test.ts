@@ -4,9 +4,10 @@ import { openTestDatabase } from '../testing/accounts.ts';
 import { createNamespace, type Namespace } from '../testing/namespace.ts';
 import { openTestUsers, type TestUsers } from '../testing/users.ts';
 import { readAudit } from './audit.ts';
+import { emailOfResetToken } from './mail-tokens.ts';
 import { hashToken } from './secret-token.ts';
 import type { Sessions } from './sessions.ts';
-import { ATTEMPT_LIMITS, emailOfResetToken, type Users } from './users.ts';
+import { ATTEMPT_LIMITS, type Users } from './users.ts';
 
 const HOME = '192.0.2.1';
 const OLD = 'correct horse battery';
@@ -91,7 +92,7 @@ describe('a new password by mail', () => {
     expect(await sessions.find(others)).toBeDefined();
     expect(await signIn(OLD)).toBe('refused');
     expect(await signIn(NEW)).toBe('ok');
-    expect(opened.subjects().at(-1)).toBe('Your password was changed');
+    expect((await opened.subjects()).at(-1)).toBe('Your password was changed');
     // It is used up, and any other that was on its way is void.
     expect(await readTokens()).toEqual([]);
     expect(await users.resetPassword(token, OLD, HOME)).toBe(false);
@@ -112,6 +113,7 @@ describe('a new password by mail', () => {
     expect(await users.resetPassword(token, NEW, HOME)).toBe(false);
     expect(await sessions.find(session)).toBeDefined();
     expect(await signIn(OLD)).toBe('ok');
+    await opened.mails.idle();
     expect(opened.smtp.mails).toHaveLength(2);
     expect(await readTokens()).toEqual([]);
   });
@@ -121,10 +123,22 @@ describe('a new password by mail', () => {
     expect(await emailOfResetToken(db, verify)).toBeUndefined();
     expect(await users.resetPassword(verify, NEW, HOME)).toBe(false);
     await users.requestReset(email, HOME);
-    const reset = opened.mailedToken(2);
+    const reset = await opened.mailedToken(2);
     expect(await users.verifyEmail(reset)).toBe(false);
     expect(await users.verifyEmail(verify)).toBe(true);
     expect(await users.resetPassword(reset, NEW, HOME)).toBe(true);
+  });
+
+  test('verifies the address that the token came to', async () => {
+    await signUp();
+    await users.requestReset(email, HOME);
+    const token = await opened.mailedToken(2);
+    expect(await readUser()).toMatchObject({ email_verified_at: null });
+    expect(await users.resetPassword(token, NEW, HOME)).toBe(true);
+    const { email_verified_at: at, account_id: accountId } = await readUser();
+    expect(at).toBeInstanceOf(Date);
+    const audit = await readAudit(db, accountId, { limit: 2 });
+    expect(audit.map(({ action }) => action)).toEqual(['email.verified', 'password.changed']);
   });
 
   test('of 20 that use one token at once one is the new one', async () => {
@@ -140,6 +154,7 @@ describe('a new password by mail', () => {
   test('is asked for nobody with the same answer and no mail; 5 an hour for one', async () => {
     expect(await users.requestReset(email, HOME)).toEqual({ kind: 'ok' });
     expect(await users.resendVerification(email, HOME)).toEqual({ kind: 'ok' });
+    await opened.mails.idle();
     expect(opened.smtp.mails).toEqual([]);
     for (let mail = 2; mail < ATTEMPT_LIMITS.mailToUser.max; mail += 1) {
       expect(await users.requestReset(email, `192.0.2.${mail}`)).toEqual({ kind: 'ok' });
@@ -155,15 +170,15 @@ test('a new password by the old one ends all sessions; a wrong old one changes n
   await signUp();
   const { id } = await readUser();
   const session = await sessionOf(email);
-  expect(await users.changePassword(id, NEW, NEW, HOME)).toBe(false);
-  expect(await users.changePassword('usr_none', OLD, NEW, HOME)).toBe(false);
+  expect(await users.changePassword(id, NEW, NEW, HOME)).toEqual({ kind: 'refused' });
+  expect(await users.changePassword('usr_none', OLD, NEW, HOME)).toEqual({ kind: 'refused' });
   expect(await sessions.find(session)).toBeDefined();
-  expect(await users.hasPassword(id, OLD)).toBe(true);
-  expect(await users.changePassword(id, OLD, NEW, HOME)).toBe(true);
+  expect(await users.checkPassword(id, OLD, HOME)).toEqual({ kind: 'ok' });
+  expect(await users.changePassword(id, OLD, NEW, HOME)).toEqual({ kind: 'ok' });
   expect(await sessions.find(session)).toBeUndefined();
-  expect(await users.hasPassword(id, OLD)).toBe(false);
-  expect(await users.hasPassword(id, NEW)).toBe(true);
-  expect(opened.subjects().at(-1)).toBe('Your password was changed');
+  expect(await users.checkPassword(id, OLD, HOME)).toEqual({ kind: 'refused' });
+  expect(await users.checkPassword(id, NEW, HOME)).toEqual({ kind: 'ok' });
+  expect((await opened.subjects()).at(-1)).toBe('Your password was changed');
 });
 
 async function sessionOf(address: string): Promise<string> {

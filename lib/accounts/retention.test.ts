@@ -183,7 +183,7 @@ describe('the loop', () => {
     const log = { ...silentLog, info() {}, warn: (_: object, text: string) => warned.push(text) };
     await sql`ALTER TABLE mail_tokens RENAME TO hidden_tokens`.execute(db);
     const retention = startRetention(db, { log: log as unknown as typeof silentLog, everyMs: 20 });
-    await waitFor('a failure', () => warned.includes('old rows could not be pruned'));
+    await waitFor('a failure', () => warned.some((text) => text.endsWith('retention')));
     await sql`ALTER TABLE hidden_tokens RENAME TO mail_tokens`.execute(db);
     await token('-1 day');
     await waitFor('the token to go', async () => (await count('mail_tokens')) === 0);

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Log } from '../log.ts';
 import type { Database } from '../postgres/database.ts';
+import { type Repetition, repeat } from '../repeat.ts';
 import { SESSION_IDLE_S } from './sessions.ts';
 import { USAGE_LIMITS } from './usage.ts';
 
@@ -69,11 +70,17 @@ export type Pruned = Readonly<Record<keyof typeof PRUNES, number>>;
  */
 export async function pruneOld(
   db: Database,
-  { batchRows = BATCH_ROWS, batchesMax = BATCHES_MAX } = {},
+  options: {
+    readonly batchRows?: number;
+    readonly batchesMax?: number;
+    /** Aborted: it ends after the batch that is on its way. */
+    readonly signal?: AbortSignal;
+  } = {},
 ): Promise<Pruned> {
+  const { batchRows = BATCH_ROWS, batchesMax = BATCHES_MAX, signal } = options;
   const pruned = { ...NOTHING };
   for (const table of TABLES) {
-    for (let batch = 0; batch < batchesMax; batch += 1) {
+    for (let batch = 0; batch < batchesMax && signal?.aborted !== true; batch += 1) {
       const { numAffectedRows = 0n } = await PRUNES[table](batchRows).execute(db);
       pruned[table] += Number(numAffectedRows);
       if (numAffectedRows < batchRows) break;
@@ -85,38 +92,18 @@ export async function pruneOld(
 const TABLES = Object.keys(PRUNES) as (keyof Pruned)[];
 const NOTHING = Object.fromEntries(TABLES.map((table) => [table, 0])) as Pruned;
 
-/**
- * Prunes about once an hour, the first time within minutes of the start. A round that fails is
- * logged, and the next one does its work.
- */
+/** Prunes about once an hour, the first time within minutes of the start. */
 export function startRetention(
   db: Database,
   { log, everyMs = EVERY_MS }: { readonly log: Log; readonly everyMs?: number },
-): { close(): Promise<void> } {
-  let timer: NodeJS.Timeout;
-  let round: Promise<void> = Promise.resolve();
-  let isClosed = false;
-  const schedule = (ms: number) => {
-    timer = setTimeout(() => {
-      round = run();
-    }, ms);
-  };
-  const run = async () => {
-    try {
-      const pruned = await pruneOld(db);
+): Repetition {
+  return repeat({
+    ...{ name: 'retention', everyMs, log },
+    firstMs: (everyMs / 10) * Math.random(),
+    jitter: 0.25,
+    async run(signal) {
+      const pruned = await pruneOld(db, { signal });
       if (Object.values(pruned).some((rows) => rows > 0)) log.info({ pruned }, 'old rows pruned');
-    } catch (error) {
-      log.warn({ err: error }, 'old rows could not be pruned');
-    }
-    // Processes that were started together drift apart.
-    if (!isClosed) schedule(everyMs * (0.75 + Math.random() / 2));
-  };
-  schedule((everyMs / 10) * Math.random());
-  return {
-    async close() {
-      isClosed = true;
-      clearTimeout(timer);
-      await round;
     },
-  };
+  });
 }

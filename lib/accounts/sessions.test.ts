@@ -54,6 +54,7 @@ test('a session is found by its token until it is ended', async () => {
   const user = await newUser();
   const { token, session } = await sessions.begin(user.id, HOME);
   expect(session).toEqual({
+    hash: hashToken(token),
     userId: user.id,
     accountId: user.accountId,
     email: user.email,
@@ -140,6 +141,20 @@ describe('a session ends', () => {
     ]);
     expect(await sessions.find(others)).toBeDefined();
   });
+});
+
+test('10 that begin at once, at the limit, all have a session, and the oldest end', async () => {
+  const user = await newUser();
+  const before: string[] = [];
+  for (let session = 0; session < 20; session += 1) {
+    before.push((await sessions.begin(user.id, HOME)).token);
+  }
+  const begun = await Promise.all(Array.from({ length: 10 }, () => sessions.begin(user.id, HOME)));
+  const isOpen = async (token: string) => (await sessions.find(token)) !== undefined;
+  const open = await Promise.all(begun.map(({ token }) => isOpen(token)));
+  expect(open).toEqual(open.map(() => true));
+  const left = await Promise.all(before.map(isOpen));
+  expect(left).toEqual(left.map((_, session) => session >= 10));
 });
 
 test('a use is written to the minute: requests in a row cost no write', async () => {

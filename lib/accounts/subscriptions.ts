@@ -1,24 +1,15 @@
 import { sql } from 'kysely';
-import { PAST_DUE_GRACE_MS } from '../access/access.ts';
-import { tierOf } from '../access/entitlement.ts';
+import { subscriptionStanding, tierEndsAtMs } from '../access/entitlement.ts';
 import { newId } from '../access/id.ts';
 import type { Tier } from '../access/tiers.ts';
 import type { Database } from '../postgres/database.ts';
 import { tellChange } from './account-events.ts';
-import {
-  lockAccount,
-  readAccountAccess,
-  readSubscriptionRow,
-  type SubscriptionRow,
-} from './account-row.ts';
-import { type Requester, writeAudit } from './audit.ts';
-import {
-  applyBillingEvent,
-  type BilledSubscription,
-  type BillingEvent,
-  type BillingProvider,
-  PERIOD_MS,
-} from './billing.ts';
+import { lockAccount, readSubscriptionRow, type SubscriptionRow } from './account-row.ts';
+import { writeAudit } from './audit.ts';
+import { applyBillingEvent } from './billing.ts';
+import { PERIOD_MS } from './billing-log.ts';
+import type { BilledSubscription, BillingEvent, BillingProvider } from './billing-provider.ts';
+import { type CheckoutBegun, insertCheckout, type SubscriptionRequest } from './checkouts.ts';
 import { TEST_PROVIDER } from './test-billing.ts';
 
 /** A subscription as its owner sees it. */
@@ -36,23 +27,6 @@ export interface SubscriptionRecord {
   readonly inForce: boolean;
 }
 
-export interface SubscriptionRequest extends Requester {
-  readonly accountId: string;
-}
-
-export type CheckoutBegun =
-  | {
-      readonly kind: 'ok';
-      readonly checkoutId: string;
-      readonly url: string;
-      readonly expiresAt: Date;
-    }
-  /** One is in force: its tier is changed, not bought again. */
-  | { readonly kind: 'already_subscribed'; readonly tier: Tier }
-  | { readonly kind: 'account_suspended' }
-  /** Ten are open; each expires after an hour. */
-  | { readonly kind: 'limit' };
-
 export type SubscriptionChanged =
   | { readonly kind: 'ok'; readonly subscription: SubscriptionRecord }
   | { readonly kind: 'subscription_required' };
@@ -60,7 +34,10 @@ export type SubscriptionChanged =
 /** The subscription of an account. */
 export interface Subscriptions {
   read(accountId: string): Promise<SubscriptionRecord | undefined>;
-  /** Begins a payment; that the user's address is verified is the caller's to check. */
+  /**
+   * Begins a payment, the only one that can be paid: those that were begun before are void. That
+   * the user's address is verified is the caller's to check.
+   */
   beginCheckout(
     request: SubscriptionRequest & { readonly tier: Tier; readonly returnUrl: string },
   ): Promise<CheckoutBegun>;
@@ -73,12 +50,6 @@ export interface Subscriptions {
   /** Takes back a cancellation whose time has not come. */
   resume(request: SubscriptionRequest): Promise<SubscriptionChanged>;
 }
-
-export const CHECKOUT_LIMITS = {
-  /** Open checkouts of an account. */
-  openMax: 10,
-  lifeMs: 60 * 60 * 1000,
-} as const;
 
 /** Subscriptions that one run of `renewDue` renews or ends; the rest is the next run's. */
 const DUE_MAX = 500;
@@ -131,9 +102,10 @@ export function createSubscriptions({ db, billing }: SubscriptionsOptions): Subs
       const begun = await insertCheckout(db, billing.name, request);
       if (begun.kind !== 'ok') return begun;
       const { accountId, tier, returnUrl } = request;
-      const { checkoutId } = begun;
+      const { checkoutId, voided, expiresAt } = begun;
+      for (const id of voided) await billing.voidCheckout(id);
       const { url } = await billing.createCheckout({ accountId, tier, checkoutId, returnUrl });
-      return { ...begun, url };
+      return { kind: 'ok', checkoutId, url, expiresAt };
     },
     changeTier: (request) =>
       change(
@@ -162,49 +134,6 @@ export function createSubscriptions({ db, billing }: SubscriptionsOptions): Subs
   };
 }
 
-async function insertCheckout(
-  db: Database,
-  provider: string,
-  request: SubscriptionRequest & { readonly tier: Tier },
-): Promise<Exclude<CheckoutBegun, { kind: 'ok' }> | Omit<CheckoutBegun & { kind: 'ok' }, 'url'>> {
-  const { accountId, tier } = request;
-  return db.transaction().execute(async (tx) => {
-    await lockAccount(tx, accountId);
-    const account = await readAccountAccess(tx, accountId);
-    if (account?.status !== 'active') return { kind: 'account_suspended' };
-    const inForce = tierOf(account, Date.now());
-    if (inForce !== undefined) return { kind: 'already_subscribed', tier: inForce };
-    await tx
-      .deleteFrom('checkouts')
-      .where('account_id', '=', accountId)
-      .where('status', '<>', 'paid')
-      .where('expires_at', '<', sql<Date>`now() - interval '1 day'`)
-      .execute();
-    const open = await tx
-      .selectFrom('checkouts')
-      .select('id')
-      .where('account_id', '=', accountId)
-      .where('status', '=', 'open')
-      .where('expires_at', '>', sql<Date>`now()`)
-      .limit(CHECKOUT_LIMITS.openMax)
-      .execute();
-    if (open.length >= CHECKOUT_LIMITS.openMax) return { kind: 'limit' };
-    const checkoutId = newId('chk');
-    const expiresAt = new Date(Date.now() + CHECKOUT_LIMITS.lifeMs);
-    await tx
-      .insertInto('checkouts')
-      .values({ id: checkoutId, account_id: accountId, tier, provider, expires_at: expiresAt })
-      .execute();
-    await writeAudit(tx, {
-      ...request,
-      action: 'checkout.begun',
-      target: checkoutId,
-      detail: { tier, provider },
-    });
-    return { kind: 'ok', checkoutId, expiresAt };
-  });
-}
-
 /**
  * Renews subscriptions of the test provider whose period has ended, and ends those that were
  * cancelled to it. Each is an event with an id of subscription and period, so that any number of
@@ -212,7 +141,7 @@ async function insertCheckout(
  * @returns how many it changed, at most 500 a run
  */
 export async function renewDue(db: Database): Promise<number> {
-  const due = await db
+  const rows = await db
     .selectFrom('subscriptions')
     .selectAll()
     .where('provider', '=', TEST_PROVIDER)
@@ -227,8 +156,15 @@ export async function renewDue(db: Database): Promise<number> {
     .limit(DUE_MAX)
     .execute();
   let changed = 0;
-  for (const row of due) {
-    const { kind } = await applyBillingEvent(db, dueEvent(row), { actor: 'system' });
+  for (const row of rows) {
+    // Another process was here, or its owner changed it: the next run sees what is due then.
+    const isAsRead = (now: SubscriptionRow | undefined) =>
+      now !== undefined &&
+      isSame(row, now) &&
+      now.provider_reference === row.provider_reference &&
+      now.period_end.getTime() === row.period_end.getTime();
+    const due = dueEvent(row);
+    const { kind } = await applyBillingEvent(db, due, { actor: 'system' }, isAsRead);
     if (kind === 'applied') changed += 1;
   }
   return changed;
@@ -264,11 +200,14 @@ function isSame(before: SubscriptionRow, after: SubscriptionRow): boolean {
 
 /** A row as its owner sees it. */
 export function subscriptionOf(row: SubscriptionRow): SubscriptionRecord {
-  const ends = [
-    ...(row.cancel_at_period_end ? [row.period_end.getTime()] : []),
-    ...(row.past_due_since === null ? [] : [row.past_due_since.getTime() + PAST_DUE_GRACE_MS]),
-  ];
-  const accessEndsAt = ends.length === 0 ? undefined : new Date(Math.min(...ends));
+  const subscription = {
+    tier: row.tier,
+    status: row.status,
+    pastDueSinceMs: row.past_due_since?.getTime(),
+    periodEndMs: row.period_end.getTime(),
+    cancelAtPeriodEnd: row.cancel_at_period_end,
+  };
+  const endsAtMs = tierEndsAtMs({ subscription });
   return {
     tier: row.tier,
     status: row.status,
@@ -276,8 +215,7 @@ export function subscriptionOf(row: SubscriptionRow): SubscriptionRecord {
     periodEnd: row.period_end,
     cancelAtPeriodEnd: row.cancel_at_period_end,
     provider: row.provider,
-    accessEndsAt: row.status === 'ended' ? undefined : accessEndsAt,
-    inForce:
-      row.status !== 'ended' && (accessEndsAt === undefined || accessEndsAt.getTime() > Date.now()),
+    accessEndsAt: endsAtMs === undefined ? undefined : new Date(endsAtMs),
+    inForce: subscriptionStanding(subscription, Date.now()) === 'in_force',
   };
 }

@@ -2,12 +2,14 @@ import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { newId } from '../access/id.ts';
 import type { Tier } from '../access/tiers.ts';
+import { silentLog } from '../log.ts';
 import { type Mailer, openMailer } from '../mail/mailer.ts';
 import type { Database } from '../postgres/database.ts';
 import { createTestAccount, openTestDatabase } from '../testing/accounts.ts';
 import { createNamespace, type Namespace } from '../testing/namespace.ts';
 import { headerOf, openTestSmtp, type TestSmtp } from '../testing/smtp.ts';
-import { type NewTicket, sendTicket, TICKETS_PER_DAY_MAX } from './support.ts';
+import { waitFor } from '../testing/wait.ts';
+import { mailTickets, type NewTicket, TICKETS_PER_DAY_MAX, takeTicket } from './support.ts';
 
 let namespace: Namespace;
 let db: Database;
@@ -24,6 +26,7 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
+  await sql`TRUNCATE support_tickets`.execute(db);
   smtp = await openTestSmtp();
   mailer = openMailer(smtp.config);
 });
@@ -46,11 +49,15 @@ async function newAccount(tier: Tier | null = 'pro') {
 
 type Account = Awaited<ReturnType<typeof newAccount>>;
 
-const send = ({ id, tier }: Account, more: Partial<NewTicket> = {}) =>
-  sendTicket(
-    { db, mailer, support: smtp.config.support },
-    { accountId: id, accountName: 'Desk 4', tier, subject: 'Help', message: 'Why?', ...more },
-  );
+const take = ({ id, tier }: Account, more: Partial<NewTicket> = {}) =>
+  takeTicket(db, { accountId: id, tier, subject: 'Help', message: 'Why?', ...more });
+const round = () => mailTickets({ db, mailer, log: silentLog, support: smtp.config.support });
+/** Takes a ticket and mails it. */
+async function send(account: Account, more: Partial<NewTicket> = {}) {
+  const taken = await take(account, more);
+  await round();
+  return taken;
+}
 const kept = ({ id }: Account) =>
   db.selectFrom('support_tickets').selectAll().where('account_id', '=', id).execute();
 const subjects = () => smtp.mails.map((mail) => headerOf(mail, 'subject')[0]!);
@@ -67,7 +74,7 @@ test('a ticket is kept, and is a mail to support that is answered to its user', 
   expect(mail!.recipients).toEqual([smtp.config.support]);
   expect(headerOf(mail!, 'reply-to')).toEqual([account.email]);
   expect(subjects()).toEqual([`[P2] pro: A socket (${sent.id})`]);
-  expect(mail!.text).toContain(`Desk 4 (${account.id}) writes:\n\nIt ends.\n\nWhy?\n`);
+  expect(mail!.text).toContain(`Test (${account.id}) writes:\n\nIt ends.\n\nWhy?\n`);
 });
 
 test('a mailbox that is sorted by subject is sorted by tier', async () => {
@@ -113,25 +120,61 @@ describe('20 tickets a day', () => {
     for (let ticket = 0; ticket < TICKETS_PER_DAY_MAX; ticket += 1) {
       expect(await send(account)).toMatchObject({ kind: 'ok' });
     }
-    expect(await send(account)).toEqual({ kind: 'limit' });
+    expect(await send(account)).toMatchObject({ kind: 'limit' });
     expect(smtp.mails).toHaveLength(TICKETS_PER_DAY_MAX);
     expect(await kept(account)).toHaveLength(TICKETS_PER_DAY_MAX);
     expect(await send(other)).toMatchObject({ kind: 'ok' });
     await sql`UPDATE support_tickets SET created_at = created_at - interval '23 hours 55 minutes'
       WHERE account_id = ${account.id}`.execute(db);
-    expect(await send(account)).toEqual({ kind: 'limit' });
+    const refused = await send(account);
+    if (refused.kind !== 'limit') throw new Error(refused.kind);
+    expect(refused.retryAfterS).toBeGreaterThan(0);
+    expect(refused.retryAfterS).toBeLessThanOrEqual(5 * 60);
     await sql`UPDATE support_tickets SET created_at = created_at - interval '5 minutes'
       WHERE account_id = ${account.id}`.execute(db);
     expect(await send(account)).toMatchObject({ kind: 'ok' });
   });
+
+  test('of 10 at the same moment with 5 left 5 are taken', async () => {
+    const account = await newAccount();
+    for (let ticket = 5; ticket < TICKETS_PER_DAY_MAX; ticket += 1) await take(account);
+    const taken = await Promise.all(Array.from({ length: 10 }, () => take(account)));
+    expect(taken.filter(({ kind }) => kind === 'ok')).toHaveLength(5);
+    expect(await kept(account)).toHaveLength(TICKETS_PER_DAY_MAX);
+  });
 });
 
-test('a mail that is not taken leaves no ticket', async () => {
-  const account = await newAccount();
-  smtp.refusals.set(smtp.config.support, '452 Mailbox is full');
-  await expect(send(account)).rejects.toThrow('Mailbox is full');
-  expect(await kept(account)).toEqual([]);
-  smtp.refusals.clear();
-  expect(await send(account)).toMatchObject({ kind: 'ok' });
-  expect(await kept(account)).toHaveLength(1);
+describe('a ticket whose mail is not taken', () => {
+  test('is kept, and mailed once the mailbox takes it', async () => {
+    const account = await newAccount();
+    smtp.refusals.set(smtp.config.support, '452 Mailbox is full');
+    expect(await send(account)).toMatchObject({ kind: 'ok' });
+    expect(await kept(account)).toMatchObject([{ mailed_at: null, attempts: 1 }]);
+    smtp.refusals.clear();
+    expect((await round()).mailed).toBe(0);
+    await sql`UPDATE support_tickets SET next_at = now()`.execute(db);
+    expect((await round()).mailed).toBe(1);
+    expect(await kept(account)).toMatchObject([{ mailed_at: expect.any(Date), attempts: 2 }]);
+    expect((await round()).mailed).toBe(0);
+    expect(smtp.mails).toHaveLength(1);
+  });
+
+  test('holds no connection meanwhile: all of the pool are there for others', async () => {
+    const account = await newAccount();
+    await take(account);
+    let answer: (() => void) | undefined;
+    const hanging = { send: () => new Promise<void>((resolve) => (answer = resolve)) };
+    const mailed = mailTickets({
+      ...{ db, mailer: hanging, log: silentLog, support: smtp.config.support },
+    });
+    await waitFor('the mail to leave', () => answer !== undefined);
+    const { rows } = await sql<{ busy: string }>`SELECT count(*) AS busy FROM pg_stat_activity
+      WHERE application_name = 'pillole-test' AND state LIKE 'idle in transaction%'
+        AND query LIKE '%support_tickets%'`.execute(db);
+    expect(rows).toEqual([{ busy: '0' }]);
+    // Another process leaves it to this one.
+    expect((await round()).mailed).toBe(0);
+    answer!();
+    expect((await mailed).mailed).toBe(1);
+  });
 });

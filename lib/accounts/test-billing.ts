@@ -3,12 +3,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { TIER_NAMES, type Tier } from '../access/tiers.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Requester } from './audit.ts';
-import {
-  applyBillingEvent,
-  type BillingEvent,
-  type BillingEventType,
-  type BillingProvider,
-} from './billing.ts';
+import { applyBillingEvent } from './billing.ts';
+import type { BillingEvent, BillingEventType, BillingProvider } from './billing-provider.ts';
 
 /** Said wherever a customer meets this provider. */
 export const NO_MONEY_MOVES = 'This is a test payment: no money moves.';
@@ -59,6 +55,7 @@ export function createTestBilling({ pepper, pageUrl }: TestBillingOptions): Test
       url.searchParams.set('checkout', checkoutId);
       return { url: url.href };
     },
+    voidCheckout: nothing,
     changeTier: nothing,
     cancel: nothing,
     resume: nothing,
@@ -127,10 +124,10 @@ function readEvent(id: string, body: Buffer): BillingEvent | undefined {
   };
 }
 
-/** A checkout of the test provider, for its page. */
+/** A checkout of the test provider, for its page. `void`: a newer one was begun. */
 export interface TestCheckout {
   readonly tier: Tier;
-  readonly status: 'open' | 'paid' | 'failed' | 'expired';
+  readonly status: 'open' | 'paid' | 'failed' | 'void' | 'expired';
 }
 
 /** undefined also when it is another account's. */
@@ -154,13 +151,13 @@ export async function readTestCheckout(
 /** undefined = no such checkout of this account. */
 export type CheckoutPaid =
   | { readonly kind: 'ok' }
-  /** It was paid, failed or expired before: begin another. */
-  | { readonly kind: 'not_open' }
+  /** It has ended before, and so it stays: begin another. */
+  | { readonly kind: 'not_open'; readonly status: Exclude<TestCheckout['status'], 'open'> }
   | undefined;
 
 /**
  * Ends a checkout of the test provider as its page asks for; no money moves. The same click twice
- * has effect once and is `ok` both times.
+ * has effect once and is `ok` both times. What is answered is what the checkout has become.
  */
 export async function payCheckout(
   db: Database,
@@ -169,17 +166,21 @@ export async function payCheckout(
   outcome: 'paid' | 'failed',
   requester?: Requester,
 ): Promise<CheckoutPaid> {
-  const checkout = await readTestCheckout(db, checkoutId, accountId);
+  let checkout = await readTestCheckout(db, checkoutId, accountId);
+  if (checkout?.status === 'open') {
+    const event: BillingEvent = {
+      provider: TEST_PROVIDER,
+      eventId: `${checkoutId}/${outcome}`,
+      type: `checkout.${outcome}`,
+      checkoutId,
+      at: new Date(),
+    };
+    await applyBillingEvent(db, event, requester);
+    checkout = await readTestCheckout(db, checkoutId, accountId);
+  }
   if (checkout === undefined) return undefined;
   if (checkout.status === outcome) return { kind: 'ok' };
-  if (checkout.status !== 'open') return { kind: 'not_open' };
-  const event: BillingEvent = {
-    provider: TEST_PROVIDER,
-    eventId: `${checkoutId}/${outcome}`,
-    type: `checkout.${outcome}`,
-    checkoutId,
-    at: new Date(),
-  };
-  const { kind } = await applyBillingEvent(db, event, requester);
-  return { kind: kind === 'applied' || kind === 'repeat' ? 'ok' : 'not_open' };
+  // It expired between the two reads.
+  const status = checkout.status === 'open' ? 'expired' : checkout.status;
+  return { kind: 'not_open', status };
 }

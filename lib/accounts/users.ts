@@ -1,42 +1,52 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql, type Transaction } from 'kysely';
-import { newId } from '../access/id.ts';
-import type { Log } from '../log.ts';
-import type { Mail, Mailer } from '../mail/mailer.ts';
-import { type Database, isDuplicate } from '../postgres/database.ts';
+import type { MailQueue } from '../mail/mail-queue.ts';
+import type { Database } from '../postgres/database.ts';
 import type { Tables } from '../postgres/tables.ts';
-import { createAttempts } from './attempts.ts';
+import { createAttempts, networkOf } from './attempts.ts';
 import { writeAudit } from './audit.ts';
-import { alreadySignedUpMail, passwordChangedMail, resetMail, verificationMail } from './mails.ts';
+import { erasureOf } from './close-account.ts';
+import { issueMailToken, useMailToken } from './mail-tokens.ts';
+import {
+  accountClosedMail,
+  alreadySignedUpMail,
+  passwordChangedMail,
+  resetMail,
+  verificationMail,
+} from './mails.ts';
+import { insertUser } from './new-user.ts';
+import { createPasswordAttempts, type Limited } from './password-attempts.ts';
 import type { Passwords } from './passwords.ts';
-import { hashToken, newToken } from './secret-token.ts';
-import type { Session, Sessions } from './sessions.ts';
+import { lockUser, type UserRow } from './sessions.ts';
+import { enter, type SignedIn } from './sign-in.ts';
 
-const MINUTE_MS = 60_000;
-/** Attempts that pass, by what they are counted for. */
+const HOUR_MS = 3_600_000;
+/** Attempts that pass, by what they are counted for; those at passwords are counted apart. */
 export const ATTEMPT_LIMITS = {
-  /** Wrong passwords for one user from one address: nobody is locked out from elsewhere. */
-  signInOfUser: { max: 10, windowMs: 15 * MINUTE_MS },
-  signInFromAddress: { max: 50, windowMs: 15 * MINUTE_MS },
-  signUpFromAddress: { max: 20, windowMs: 60 * MINUTE_MS },
-  mailFromAddress: { max: 30, windowMs: 60 * MINUTE_MS },
+  signUpFromNetwork: { max: 20, windowMs: HOUR_MS },
+  mailFromNetwork: { max: 30, windowMs: HOUR_MS },
   /** Mails that strangers can have sent to one address. */
-  mailToUser: { max: 5, windowMs: 60 * MINUTE_MS },
+  mailToUser: { max: 5, windowMs: HOUR_MS },
 } as const;
 
-const TOKEN_LIFE_S = { verify_email: 86_400, reset_password: 1_800 } as const;
+/**
+ * A sign-up takes so long after its password was hashed: a new user costs a commit that a known one
+ * does not. While the database is slower than that, the time tells again.
+ */
+export const SIGN_UP_MIN_MS = 100;
 
-export interface Limited {
-  readonly kind: 'limited';
-  readonly retryAfterS: number;
-}
-
-export type SignedIn =
-  | { readonly kind: 'ok'; readonly token: string; readonly session: Session }
-  /** No such user, or another password: one and the same. */
+export type PasswordChecked =
+  | { readonly kind: 'ok' }
+  /** It is another one. */
   | { readonly kind: 'refused' }
   | Limited;
 
-/** People who sign in. Methods throw PasswordsBusyError, and what the database says. */
+export type Taken = { readonly kind: 'ok' } | Limited;
+
+/**
+ * People who sign in. Methods throw PasswordsBusyError, and what the database says. Mails leave
+ * after the answer: its time does not tell who has an account.
+ */
 export interface Users {
   /** The same for a known address: its owner is told by mail, the caller learns nothing. */
   signUp(wanted: {
@@ -44,127 +54,101 @@ export interface Users {
     readonly password: string;
     readonly accountName: string | undefined;
     readonly address: string;
-  }): Promise<{ readonly kind: 'ok' } | Limited>;
+  }): Promise<Taken>;
   verifyEmail(token: string): Promise<boolean>;
-  resendVerification(email: string, address: string): Promise<{ readonly kind: 'ok' } | Limited>;
+  resendVerification(email: string, address: string): Promise<Taken>;
   signIn(email: string, password: string, address: string): Promise<SignedIn>;
-  requestReset(email: string, address: string): Promise<{ readonly kind: 'ok' } | Limited>;
-  /** Sets a password by a mailed token, and ends all sessions. */
+  requestReset(email: string, address: string): Promise<Taken>;
+  /** Sets a password by a mailed token, which verifies the address too, and ends all sessions. */
   resetPassword(token: string, password: string, address: string): Promise<boolean>;
   /** Sets a password by the old one, and ends all sessions. */
-  changePassword(userId: string, old: string, password: string, address: string): Promise<boolean>;
-  /** Whether this is the user's password. */
-  hasPassword(userId: string, password: string): Promise<boolean>;
+  changePassword(
+    userId: string,
+    old: string,
+    password: string,
+    address: string,
+  ): Promise<PasswordChecked>;
+  /** Whether this is the user's password: asked again before what cannot be undone. */
+  checkPassword(userId: string, password: string, address: string): Promise<PasswordChecked>;
 }
 
 export interface UsersOptions {
   readonly db: Database;
-  readonly mailer: Mailer;
+  readonly mails: MailQueue;
   readonly passwords: Passwords;
-  readonly sessions: Sessions;
   readonly publicUrl: string;
-  readonly log: Log;
-}
-
-/** The e-mail address of a token's user, for the password rules. */
-export async function emailOfResetToken(db: Database, token: string): Promise<string | undefined> {
-  const row = await db
-    .selectFrom('mail_tokens as t')
-    .innerJoin('users as u', 'u.id', 't.user_id')
-    .select('u.email')
-    .where('t.hash', '=', hashToken(token))
-    .where('t.purpose', '=', 'reset_password')
-    .executeTakeFirst();
-  return row?.email;
 }
 
 /** Opens the users. E-mail addresses are compared in lower case. */
-export function createUsers(options: UsersOptions): Users {
-  const { db, passwords, sessions, publicUrl, log } = options;
-  const limits = Object.fromEntries(
-    Object.entries(ATTEMPT_LIMITS).map(([name, limit]) => [name, createAttempts(limit)]),
-  ) as Record<keyof typeof ATTEMPT_LIMITS, ReturnType<typeof createAttempts>>;
+export function createUsers({ db, mails, passwords, publicUrl }: UsersOptions): Users {
+  const passwordAttempts = createPasswordAttempts(db);
+  const signUps = createAttempts(ATTEMPT_LIMITS.signUpFromNetwork);
+  const mailsFrom = createAttempts(ATTEMPT_LIMITS.mailFromNetwork);
+  const mailsTo = createAttempts(ATTEMPT_LIMITS.mailToUser);
 
-  /** A mail that cannot leave must not tell the caller that there is somebody to get it. */
-  const mail = async (message: Mail) => {
-    try {
-      await options.mailer.send(message);
-    } catch (error) {
-      log.error({ err: error, subject: message.subject }, 'a mail was not taken');
-    }
-  };
-  const mailToken = async (
-    user: { readonly id: string; readonly email: string },
-    purpose: keyof typeof TOKEN_LIFE_S,
-  ) => {
-    const token = newToken();
-    const expiresAt = new Date(Date.now() + TOKEN_LIFE_S[purpose] * 1_000);
-    await db
-      .insertInto('mail_tokens')
-      .values({ hash: hashToken(token), user_id: user.id, purpose, expires_at: expiresAt })
-      .execute();
-    const make = purpose === 'verify_email' ? verificationMail : resetMail;
-    await mail(make(user.email, publicUrl, token));
-  };
   const findUser = (email: string) =>
-    db.selectFrom('users').selectAll().where('email', '=', email).executeTakeFirst();
+    db
+      .selectFrom('users as u')
+      .innerJoin('accounts as a', 'a.id', 'u.account_id')
+      .select(['u.id', 'u.email', 'u.email_verified_at', 'u.password_hash', 'a.closed_at'])
+      .where('u.email', '=', email)
+      .executeTakeFirst();
   /** Counts a request for a mail. @returns what to answer instead of sending one */
   const limitMail = (email: string, address: string): Limited | undefined => {
-    const wait = Math.max(limits.mailFromAddress.take(address), limits.mailToUser.take(email));
-    return wait > 0 ? { kind: 'limited', retryAfterS: wait } : undefined;
+    const waitS = mailsFrom.take(networkOf(address)) || mailsTo.take(email);
+    return waitS > 0 ? { kind: 'limited', retryAfterS: waitS } : undefined;
   };
-  const setPassword = async (
-    tx: Transaction<Tables>,
-    user: { readonly id: string; readonly account_id: string },
-    hash: string,
-    address: string,
-  ) => {
-    await tx.updateTable('users').set({ password_hash: hash }).where('id', '=', user.id).execute();
-    await tx.deleteFrom('sessions').where('user_id', '=', user.id).execute();
-    await tx.deleteFrom('mail_tokens').where('user_id', '=', user.id).execute();
-    await writeAudit(tx, {
-      accountId: user.account_id,
-      actor: `user:${user.id}`,
-      action: 'password.changed',
-      address,
+  const mailVerification = (user: Pick<UserRow, 'id' | 'email'>) =>
+    mails.add(async () => {
+      const token = await issueMailToken(db, user.id, 'verify_email');
+      return verificationMail(user.email, publicUrl, token);
     });
+  const mailKnownUser = (email: string) =>
+    mails.add(async () => {
+      const user = await findUser(email);
+      if (user === undefined) return undefined;
+      return user.closed_at === null
+        ? alreadySignedUpMail(email, publicUrl)
+        : accountClosedMail(email, publicUrl, erasureOf(user.closed_at));
+    });
+  /** Whether this is the password of a user who is signed in; counted as at the sign-in. */
+  const askAgain = async (
+    userId: string,
+    password: string,
+    address: string,
+  ): Promise<{ readonly kind: 'ok'; readonly hash: string } | { kind: 'refused' } | Limited> => {
+    const user = await db
+      .selectFrom('users')
+      .select(['email', 'password_hash'])
+      .where('id', '=', userId)
+      .executeTakeFirst();
+    const limited = await passwordAttempts.take(user?.email ?? userId, address);
+    if (limited !== undefined) return limited;
+    const isRight = await passwords.verify(password, user?.password_hash);
+    if (user === undefined || !isRight) return { kind: 'refused' };
+    passwordAttempts.wasRight(user.email, address);
+    return { kind: 'ok', hash: user.password_hash };
   };
 
   return {
     async signUp({ email: given, password, accountName, address }) {
       const email = given.toLowerCase();
-      const wait = limits.signUpFromAddress.take(address);
-      if (wait > 0) return { kind: 'limited', retryAfterS: wait };
-      // Before anything is looked up, so that a known address takes as long.
+      const waitS = signUps.take(networkOf(address));
+      if (waitS > 0) return { kind: 'limited', retryAfterS: waitS };
       const hash = await passwords.hash(password);
-      const user = await insertUser(db, {
-        email,
-        hash,
-        accountName: accountName ?? email,
-        address,
-      });
-      if (user !== undefined) await mailToken(user, 'verify_email');
-      else if (limits.mailToUser.take(email) === 0) {
-        await mail(alreadySignedUpMail(email, publicUrl));
-      }
+      const wanted = { email, hash, accountName: accountName ?? email, address };
+      const [user] = await Promise.all([insertUser(db, wanted), sleep(SIGN_UP_MIN_MS)]);
+      if (user !== undefined) mailVerification(user);
+      else if (mailsTo.take(email) === 0) mailKnownUser(email);
       return { kind: 'ok' };
     },
 
     verifyEmail: (token) =>
       db.transaction().execute(async (tx) => {
-        const userId = await useToken(tx, token, 'verify_email');
-        if (userId === undefined) return false;
-        const user = await tx
-          .updateTable('users')
-          .set({ email_verified_at: sql<Date>`coalesce(email_verified_at, now())` })
-          .where('id', '=', userId)
-          .returning('account_id')
-          .executeTakeFirstOrThrow();
-        await writeAudit(tx, {
-          accountId: user.account_id,
-          actor: `user:${userId}`,
-          action: 'email.verified',
-        });
+        const userId = await useMailToken(tx, token, 'verify_email');
+        const user = userId === undefined ? undefined : await lockUser(tx, userId);
+        if (user === undefined) return false;
+        await setVerified(tx, user);
         return true;
       }),
 
@@ -173,31 +157,19 @@ export function createUsers(options: UsersOptions): Users {
       const limited = limitMail(email, address);
       if (limited !== undefined) return limited;
       const user = await findUser(email);
-      if (user?.email_verified_at === null) await mailToken(user, 'verify_email');
+      if (user?.email_verified_at === null && user.closed_at === null) mailVerification(user);
       return { kind: 'ok' };
     },
 
     async signIn(given, password, address) {
       const email = given.toLowerCase();
-      const pair = `${email}\n${address}`;
-      const wait = Math.max(limits.signInOfUser.take(pair), limits.signInFromAddress.take(address));
-      if (wait > 0) return { kind: 'limited', retryAfterS: wait };
+      const limited = await passwordAttempts.take(email, address);
+      if (limited !== undefined) return limited;
       const user = await findUser(email);
       const isRight = await passwords.verify(password, user?.password_hash);
       if (user === undefined || !isRight) return { kind: 'refused' };
-      limits.signInOfUser.forget(pair);
-      await db
-        .updateTable('users')
-        .set({ last_sign_in_at: sql<Date>`now()` })
-        .where('id', '=', user.id)
-        .execute();
-      await writeAudit(db, {
-        accountId: user.account_id,
-        actor: `user:${user.id}`,
-        action: 'session.begun',
-        address,
-      });
-      return { kind: 'ok', ...(await sessions.begin(user.id, address)) };
+      passwordAttempts.wasRight(email, address);
+      return db.transaction().execute((tx) => enter(tx, user, address));
     },
 
     async requestReset(given, address) {
@@ -205,91 +177,87 @@ export function createUsers(options: UsersOptions): Users {
       const limited = limitMail(email, address);
       if (limited !== undefined) return limited;
       const user = await findUser(email);
-      if (user !== undefined) await mailToken(user, 'reset_password');
+      if (user === undefined) return { kind: 'ok' };
+      mails.add(async () => {
+        if (user.closed_at !== null) {
+          return accountClosedMail(email, publicUrl, erasureOf(user.closed_at));
+        }
+        const token = await issueMailToken(db, user.id, 'reset_password');
+        return resetMail(email, publicUrl, token);
+      });
       return { kind: 'ok' };
     },
 
     async resetPassword(token, password, address) {
       const hash = await passwords.hash(password);
       const email = await db.transaction().execute(async (tx) => {
-        const userId = await useToken(tx, token, 'reset_password');
-        if (userId === undefined) return undefined;
-        const user = await tx
-          .selectFrom('users')
-          .select(['id', 'account_id', 'email'])
-          .where('id', '=', userId)
-          .executeTakeFirstOrThrow();
+        const userId = await useMailToken(tx, token, 'reset_password');
+        const user = userId === undefined ? undefined : await lockUser(tx, userId);
+        if (user === undefined) return undefined;
         await setPassword(tx, user, hash, address);
+        // The token came by mail to this address.
+        if (user.email_verified_at === null) await setVerified(tx, user, address);
         return user.email;
       });
-      if (email !== undefined) await mail(passwordChangedMail(email, publicUrl));
-      return email !== undefined;
-    },
-
-    async changePassword(userId, old, password, address) {
-      const user = await db
-        .selectFrom('users')
-        .selectAll()
-        .where('id', '=', userId)
-        .executeTakeFirst();
-      if (user === undefined || !(await passwords.verify(old, user.password_hash))) return false;
-      const hash = await passwords.hash(password);
-      await db.transaction().execute((tx) => setPassword(tx, user, hash, address));
-      await mail(passwordChangedMail(user.email, publicUrl));
+      if (email === undefined) return false;
+      passwordAttempts.forgetUser(email);
+      mails.add(async () => passwordChangedMail(email, publicUrl));
       return true;
     },
 
-    async hasPassword(userId, password) {
-      const user = await db
-        .selectFrom('users')
-        .select('password_hash')
-        .where('id', '=', userId)
-        .executeTakeFirst();
-      return passwords.verify(password, user?.password_hash);
+    async changePassword(userId, old, password, address) {
+      const asked = await askAgain(userId, old, address);
+      if (asked.kind !== 'ok') return asked;
+      const hash = await passwords.hash(password);
+      const email = await db.transaction().execute(async (tx) => {
+        const user = await lockUser(tx, userId);
+        if (user?.password_hash !== asked.hash) return undefined;
+        await setPassword(tx, user, hash, address);
+        return user.email;
+      });
+      if (email === undefined) return { kind: 'refused' };
+      mails.add(async () => passwordChangedMail(email, publicUrl));
+      return { kind: 'ok' };
+    },
+
+    async checkPassword(userId, password, address) {
+      const asked = await askAgain(userId, password, address);
+      return asked.kind === 'ok' ? { kind: 'ok' } : asked;
     },
   };
 }
 
-/** Makes an account with its first user; undefined when the address is taken. */
-async function insertUser(
-  db: Database,
-  wanted: {
-    readonly email: string;
-    readonly hash: string;
-    readonly accountName: string;
-    readonly address: string;
-  },
-): Promise<{ readonly id: string; readonly email: string } | undefined> {
-  const { email, hash, accountName, address } = wanted;
-  const accountId = newId('acc');
-  const id = newId('usr');
-  try {
-    await db.transaction().execute(async (tx) => {
-      await tx.insertInto('accounts').values({ id: accountId, name: accountName }).execute();
-      await tx
-        .insertInto('users')
-        .values({ id, account_id: accountId, email, password_hash: hash })
-        .execute();
-      await writeAudit(tx, { accountId, actor: `user:${id}`, action: 'account.opened', address });
-    });
-    return { id, email };
-  } catch (error) {
-    if (isDuplicate(error)) return undefined;
-    throw error;
-  }
+async function setPassword(
+  tx: Transaction<Tables>,
+  user: UserRow,
+  hash: string,
+  address: string,
+): Promise<void> {
+  await tx.updateTable('users').set({ password_hash: hash }).where('id', '=', user.id).execute();
+  await tx.deleteFrom('sessions').where('user_id', '=', user.id).execute();
+  await tx.deleteFrom('mail_tokens').where('user_id', '=', user.id).execute();
+  await writeAudit(tx, {
+    accountId: user.account_id,
+    actor: `user:${user.id}`,
+    action: 'password.changed',
+    address,
+  });
 }
 
-/** Uses up a mailed token. @returns whose it was */
-async function useToken(
+async function setVerified(
   tx: Transaction<Tables>,
-  token: string,
-  purpose: keyof typeof TOKEN_LIFE_S,
-): Promise<string | undefined> {
-  const row = await tx
-    .deleteFrom('mail_tokens')
-    .where('hash', '=', hashToken(token))
-    .where('purpose', '=', purpose)
-    .returning(['user_id', 'expires_at'])
-    .executeTakeFirst();
-  return row !== undefined && row.expires_at.getTime() > Date.now() ? row.user_id : undefined;
+  user: UserRow,
+  address?: string,
+): Promise<void> {
+  await tx
+    .updateTable('users')
+    .set({ email_verified_at: sql<Date>`coalesce(email_verified_at, now())` })
+    .where('id', '=', user.id)
+    .execute();
+  await writeAudit(tx, {
+    accountId: user.account_id,
+    actor: `user:${user.id}`,
+    action: 'email.verified',
+    address,
+  });
 }

@@ -58,6 +58,7 @@ export function buildCalendar(
   const offsetOn = stepsByDay(days.utc_offset_minutes);
   const weekOn = stepsByDay(days.week);
   const closed = new Set(days.closed);
+  const toPeriods = createPeriodReader();
   const midnight = (day: number) => day * DAY_MS - offsetOn(day) * MINUTE_MS;
 
   const last = toDay(days.until);
@@ -96,13 +97,23 @@ export function buildCalendar(
   };
 }
 
-/** `09:00-11:30 12:30-15:30` → minutes of the day; `closed` → none. */
-function toPeriods(hours: Hours): Period[] {
-  if (hours === 'closed') return [];
-  return hours.split(' ').map((period) => {
-    const [start, end] = period.split('-');
-    return [toMinute(start!), toMinute(end!)];
-  });
+/**
+ * `09:00-11:30 12:30-15:30` → minutes of the day; `closed` → none. Thousands of days have the same
+ * few hours, which are read once: a calendar is built while a gateway serves.
+ */
+function createPeriodReader(): (hours: Hours) => readonly Period[] {
+  const read = new Map<Hours, readonly Period[]>([['closed', []]]);
+  return (hours) => {
+    let periods = read.get(hours);
+    if (periods === undefined) {
+      periods = hours.split(' ').map((period): Period => {
+        const [start, end] = period.split('-');
+        return [toMinute(start!), toMinute(end!)];
+      });
+      read.set(hours, periods);
+    }
+    return periods;
+  };
 }
 
 /** `09:30` → 570. */
@@ -117,6 +128,10 @@ function toDay(date: string): number {
 
 /** What holds on a day, of values by the day from which they hold; from the first on. */
 function stepsByDay<T>(steps: Readonly<Record<string, T>>): (day: number) => T {
-  const rest = Object.entries(steps).map(([date, value]) => [toDay(date), value] as const);
-  return (day) => rest.findLast(([from]) => from <= day)![1];
+  const rest = Object.entries(steps).map(([date, value]) => ({ from: toDay(date), value }));
+  return (day) => {
+    for (let at = rest.length - 1; at > 0; at -= 1)
+      if (rest[at]!.from <= day) return rest[at]!.value;
+    return rest[0]!.value;
+  };
 }

@@ -78,7 +78,7 @@ export function consume(options: ConsumeOptions): Run {
   let attempts = 0;
   let retry: NodeJS.Timeout | undefined;
   const busy = { handlers: 0 };
-  const pacer = createPacer(options.pace.pauseMs);
+  const pacer = createPacer(options.pace);
 
   const start = async () => {
     const current = createConsumer(client, options.groupId(), options.pace);
@@ -130,7 +130,7 @@ export function consume(options: ConsumeOptions): Run {
           }, HEARTBEAT_INTERVAL_MS);
           try {
             await handle(options, batch);
-            if (options.pace.pauseMs > 0) await pacer.pause();
+            if (options.pace.pauseMs !== 0) await pacer.pause();
           } catch (error) {
             if (!isLibraryError(error)) options.onFatal(error as Error);
             throw error;

@@ -9,9 +9,10 @@ export interface Pace {
   readonly waitMs: number;
   /**
    * From the records of one fetch to the next fetch; the first record after a silence never waits.
-   * Needs a concurrency of all partitions, so that no batch waits behind another's pause.
+   * Needs a concurrency of all partitions, so that no batch waits behind another's pause. A function
+   * is asked after each fetch.
    */
-  readonly pauseMs: number;
+  readonly pauseMs: number | (() => number);
 }
 
 /**
@@ -20,19 +21,20 @@ export interface Pace {
  */
 export const EAGER: Pace = { minBytes: 1, waitMs: 100, pauseMs: 0 };
 /** At once after a silence, then at most 500 times a second: what comes together goes on together. */
-export const QUICK: Pace = { minBytes: 1, waitMs: 100, pauseMs: 2 };
+export const QUICK = { minBytes: 1, waitMs: 100, pauseMs: 2 } as const;
 /** At once after a silence, then at most 200 times a second: for what is read by polling. */
 export const STEADY: Pace = { minBytes: 1, waitMs: 100, pauseMs: 5 };
 /** Twice a second, or when much is there: for what is written in batches anyway. */
 export const BULK: Pace = { minBytes: 256 * 1024, waitMs: 500, pauseMs: 0 };
 
 /** Holds all batches of one fetch until its pause is over: only then the next fetch goes out. */
-export function createPacer(pauseMs: number) {
+export function createPacer({ pauseMs }: Pace) {
+  const lengthMs = typeof pauseMs === 'function' ? pauseMs : () => pauseMs;
   let until = 0;
   return {
     pause(): Promise<void> {
       const now = performance.now();
-      if (now >= until) until = now + pauseMs;
+      if (now >= until) until = now + lengthMs();
       return new Promise((resolve) => setTimeout(resolve, until - now));
     },
   };

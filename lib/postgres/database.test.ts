@@ -5,7 +5,7 @@ import { openTestDatabase } from '../testing/accounts.ts';
 import { createNamespace, type Namespace } from '../testing/namespace.ts';
 import { openPostgresProxy, type PostgresProxy } from '../testing/postgres-proxy.ts';
 import { waitFor } from '../testing/wait.ts';
-import { type Database, isDatabaseAway, openDatabase } from './database.ts';
+import { type Database, isDatabaseAway, OutcomeUnknownError, openDatabase } from './database.ts';
 
 let namespace: Namespace;
 let server: Database;
@@ -81,6 +81,76 @@ describe('a pool of one connection that hangs', () => {
     const read = server.selectFrom('accounts').select('name').where('id', '=', row.id);
     expect(await read.executeTakeFirst()).toEqual({ name: 'after' });
   });
+});
+
+describe('a change whose answer is lost', () => {
+  const nameOf = async (id: string) =>
+    (await server.selectFrom('accounts').select('name').where('id', '=', id).executeTakeFirst())
+      ?.name;
+  const insert = (id: string, on: Pick<Database, 'insertInto'> = db) =>
+    on.insertInto('accounts').values({ id, name: 'kept' }).execute();
+
+  test.each(['frozen', 'cut'] as const)('%s amid its commit, is unknown', async (how) => {
+    const id = `acc_commit_${how}`;
+    // The commit waits for what a deferred trigger asks for.
+    await sql`CREATE OR REPLACE FUNCTION wait_a_moment() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN PERFORM pg_sleep(1); RETURN NULL; END $$`.execute(server);
+    await sql`CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON accounts DEFERRABLE INITIALLY DEFERRED
+      FOR EACH ROW EXECUTE FUNCTION wait_a_moment()`.execute(server);
+    try {
+      const failing = failureOf(db.transaction().execute((tx) => insert(id, tx)));
+      await waitFor('the commit', async () => {
+        const { rows } = await sql`SELECT 1 FROM pg_stat_activity
+          WHERE application_name = 'pillole-lent' AND query = 'commit' AND state = 'active'`.execute(
+          server,
+        );
+        return rows.length === 1;
+      });
+      if (how === 'cut') proxy.set('-lent', 'cut');
+      else proxy.freezeOpen('-lent');
+      const failure = await failing;
+      expect(failure).toBeInstanceOf(OutcomeUnknownError);
+      expect(isDatabaseAway(failure)).toBe(true);
+    } finally {
+      await sql`DROP TRIGGER slow ON accounts`.execute(server);
+    }
+    // It was kept: "nothing happened" would have been a lie.
+    await waitFor('the row', async () => (await nameOf(id)) === 'kept');
+  });
+
+  test('of one statement is unknown, a read is not', async () => {
+    const id = 'acc_lone';
+    await processId();
+    proxy.freezeOpen('-lent');
+    const failure = await failureOf(insert(id));
+    expect(failure).toBeInstanceOf(OutcomeUnknownError);
+    await waitFor('the row', async () => (await nameOf(id)) === 'kept');
+    await processId();
+    proxy.freezeOpen('-lent');
+    expect(await failureOf(processId())).not.toBeInstanceOf(OutcomeUnknownError);
+  });
+
+  test('amid a transaction is known: nothing was kept', async () => {
+    const id = 'acc_amid';
+    const failure = await failureOf(
+      db.transaction().execute(async (tx) => {
+        await insert(id, tx);
+        proxy.freezeOpen('-lent');
+        await sql`SELECT 1`.execute(tx);
+      }),
+    );
+    expect(failure).not.toBeInstanceOf(OutcomeUnknownError);
+    expect(isDatabaseAway(failure)).toBe(true);
+    expect(await nameOf(id)).toBeUndefined();
+  });
+});
+
+test('a mail server that fails is not the database away', () => {
+  for (const code of ['EENVELOPE', 'EMESSAGE', 'EAUTH', 'ESOCKET', 'ECONNECTION', 'EDNS', 'ETLS']) {
+    const error = Object.assign(new Error('Connection timeout'), { code });
+    expect(isDatabaseAway(error)).toBe(false);
+  }
+  expect(isDatabaseAway(new Error('Connection timeout of something else'))).toBe(false);
 });
 
 test('a connection keeps serving after errors that the server tells', async () => {

@@ -12,6 +12,8 @@ export interface DatabaseOptions {
   readonly name: string;
   readonly log: Log;
   readonly connectionsMax?: number;
+  /** For a connection (also for a free one of the pool), and again for each statement. */
+  readonly timeouts?: DatabaseTimeouts;
   /**
    * A commit is answered before it is on disk: a crash of PostgreSQL forgets at most 0.6 s (three
    * times wal_writer_delay). For counts alone.
@@ -19,10 +21,20 @@ export interface DatabaseOptions {
   readonly lazyCommits?: boolean;
 }
 
-/** A new connection that takes longer has failed. */
-const CONNECT_TIMEOUT_MS = 2_000;
-/** One statement, on the server; the client gives up a little later. */
-const STATEMENT_TIMEOUT_MS = 5_000;
+export interface DatabaseTimeouts {
+  readonly connectMs: number;
+  /** On the server; the client gives up a tenth later. */
+  readonly statementMs: number;
+}
+
+/** For what is done beside requests. */
+const PATIENT: DatabaseTimeouts = { connectMs: 2_000, statementMs: 5_000 };
+
+/**
+ * For what a customer waits for: the first thing that hangs ends the request, so that an answer
+ * comes within 2 s at the latest.
+ */
+export const ANSWER_TIMEOUTS: DatabaseTimeouts = { connectMs: 700, statementMs: 1_100 };
 
 /** Schema of our tables: one a namespace, so that tests work side by side in one database. */
 export function schemaName(namespace: string): string {
@@ -36,13 +48,14 @@ export function connectionConfig(options: Omit<DatabaseOptions, 'log'>): pg.Clie
     '-c timezone=UTC',
     ...(options.lazyCommits === true ? ['-c synchronous_commit=off'] : []),
   ];
+  const { connectMs, statementMs } = options.timeouts ?? PATIENT;
   return {
     connectionString: options.url,
     application_name: `pillole-${options.name}`,
     options: settings.join(' '),
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
-    query_timeout: STATEMENT_TIMEOUT_MS + 500,
+    connectionTimeoutMillis: connectMs,
+    statement_timeout: statementMs,
+    query_timeout: Math.ceil(statementMs * 1.1),
     keepAlive: true,
   };
 }
@@ -74,17 +87,25 @@ export function openDatabase(options: DatabaseOptions): Database {
  */
 function lend(client: pg.PoolClient): PostgresPoolClient {
   let lost: Error | undefined;
+  let isInTransaction = false;
   const query = async (text: string, values: readonly unknown[]) => {
     if (lost !== undefined) throw lost;
+    const verb = /^\s*(\w*)/.exec(text)![1]!.toLowerCase();
+    if (verb === 'begin' || verb === 'start') isInTransaction = true;
     try {
-      return await client.query(text, [...values]);
-    } catch (error) {
-      // What the server itself says is an answer; anything else leaves the connection unknown.
-      if (!(error instanceof pg.DatabaseError) && lost === undefined) {
-        lost = error as Error;
-        client.release(lost);
+      const result = await client.query(text, [...values]);
+      if (verb === 'commit' || (verb === 'rollback' && !/\bto\b/i.test(text))) {
+        isInTransaction = false;
       }
-      throw error;
+      return result;
+    } catch (error) {
+      if (isAnswer(error)) throw error;
+      const failure = error as Error;
+      const mayBeKept = verb === 'commit' || (!isInTransaction && !HARMLESS.has(verb));
+      // Also what the rollback after it fails with: that is what the caller is told.
+      lost = mayBeKept && !isUnsent(failure) ? new OutcomeUnknownError(failure) : failure;
+      client.release(lost);
+      throw lost;
     }
   };
   return {
@@ -94,6 +115,35 @@ function lend(client: pg.PoolClient): PostgresPoolClient {
       if (lost === undefined) client.release();
     },
   };
+}
+
+/** First words of statements that change nothing by themselves. */
+const HARMLESS = new Set(['select', 'begin', 'start', 'rollback', 'savepoint', 'release', 'set']);
+
+/**
+ * The answer to a change was lost: a commit, or a statement that is a transaction of its own. The
+ * server may have kept it. An answer to a statement amid a transaction that is lost is none of
+ * these: without its commit nothing is kept.
+ */
+export class OutcomeUnknownError extends Error {
+  override readonly name = 'OutcomeUnknownError';
+
+  constructor(cause: Error) {
+    super(`The answer was lost, the change may have been kept: ${cause.message}`, { cause });
+  }
+}
+
+/**
+ * Whether the server itself said it. Not what it says of a connection that it ends, e.g. at a
+ * shutdown amid a commit: of what was on its way that says nothing (SQLSTATE 57P01 to 57P03).
+ */
+function isAnswer(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && !/^57P0[1-3]$/.test(error.code ?? '');
+}
+
+/** Whether the statement never left: the driver knew that the connection is broken. */
+function isUnsent({ message }: Error): boolean {
+  return /not queryable|connection was closed/i.test(message);
 }
 
 /** Whether an error says that a row with this key exists (SQLSTATE 23505). */
@@ -106,7 +156,17 @@ export function isDuplicate(error: unknown): boolean {
  * time-out, shutting down, out of something (SQLSTATE classes 08, 53, 57).
  */
 export function isDatabaseAway(error: unknown): boolean {
+  if (error instanceof OutcomeUnknownError) return true;
   const { code, message = '' } = error as { code?: unknown; message?: string };
-  if (typeof code === 'string') return /^(?:08|53|57|E[A-Z]+$)/.test(code);
-  return /timeout|terminated|not queryable|Connection/i.test(message);
+  if (typeof code === 'string') return /^(?:08|53|57)...$/.test(code) || SYSTEM_CODES.has(code);
+  return DRIVER_SAYS.test(message);
 }
+
+/** What Node says of a connection that cannot be had or breaks. Mail servers fail by other names. */
+const SYSTEM_CODES: ReadonlySet<string> = new Set([
+  ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'ENOENT'],
+  ...['EAI_AGAIN', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN', 'EADDRNOTAVAIL'],
+]);
+/** Errors of the driver and its pool that have no code. */
+const DRIVER_SAYS =
+  /^(?:Query read timeout|timeout expired|timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Client was closed and is not queryable|Cannot use a pool after calling end)/;

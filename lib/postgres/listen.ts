@@ -13,8 +13,6 @@ export interface ListenOptions extends DatabaseOptions {
   readonly channel: string;
   /** One NOTIFY, in order of commit. */
   readonly onNotify: (payload: string) => void;
-  /** It listens, for the first time or again: what was sent before is lost. */
-  readonly onListening: () => void;
 }
 
 /**
@@ -36,11 +34,10 @@ async function run(options: ListenOptions, signal: AbortSignal): Promise<void> {
   let failures = 0;
   const onListening = () => {
     failures = 0;
-    options.onListening();
   };
   while (!signal.aborted) {
     try {
-      await listenOnce({ ...options, onListening }, signal);
+      await listenOnce(options, onListening, signal);
     } catch (error) {
       if (signal.aborted) return;
       if (failures === 0) options.log.warn({ err: error }, 'no notifications from the database');
@@ -52,7 +49,11 @@ async function run(options: ListenOptions, signal: AbortSignal): Promise<void> {
 }
 
 /** @throws when the connection broke or hangs. */
-async function listenOnce(options: ListenOptions, signal: AbortSignal): Promise<void> {
+async function listenOnce(
+  options: ListenOptions,
+  onListening: () => void,
+  signal: AbortSignal,
+): Promise<void> {
   const client = new pg.Client({
     ...connectionConfig(options),
     connectionTimeoutMillis: ANSWER_TIMEOUT_MS,
@@ -70,7 +71,7 @@ async function listenOnce(options: ListenOptions, signal: AbortSignal): Promise<
   try {
     await client.connect();
     await client.query(`LISTEN ${pg.escapeIdentifier(options.channel)}`);
-    options.onListening();
+    onListening();
     while (!waking.aborted) {
       await sleep(PROBE_INTERVAL_MS, undefined, { signal: waking }).catch(() => undefined);
       if (!waking.aborted) await client.query('SELECT 1');

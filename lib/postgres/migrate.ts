@@ -5,6 +5,9 @@ import { silentLog } from '../log.ts';
 import { packageRoot } from '../root.ts';
 import { openDatabase, schemaName } from './database.ts';
 
+/** An index over a large table takes its time; so does waiting for another process that makes it. */
+const TIMEOUTS = { connectMs: 2_000, statementMs: 20_000 } as const;
+
 const FOLDER = path.join(packageRoot, 'deploy', 'sql', 'postgres');
 
 /**
@@ -14,7 +17,10 @@ const FOLDER = path.join(packageRoot, 'deploy', 'sql', 'postgres');
  */
 export async function migrate(url: string, namespace: string): Promise<void> {
   const schema = schemaName(namespace);
-  const db = openDatabase({ url, namespace, name: 'migrate', log: silentLog, connectionsMax: 2 });
+  const db = openDatabase({
+    ...{ url, namespace, name: 'migrate', log: silentLog, connectionsMax: 2 },
+    timeouts: TIMEOUTS,
+  });
   try {
     await createSchema(db, schema);
     const migrator = new Migrator({

@@ -1,5 +1,4 @@
 import type { ColumnType, GeneratedAlways, JSONColumnType } from 'kysely';
-import type { Tier } from '../access/tiers.ts';
 
 /** Filled in by the database unless given. */
 type Defaulted<T> = ColumnType<T, T | undefined, T>;
@@ -8,6 +7,9 @@ type Big = ColumnType<string, number | string, number | string>;
 /** `date`, as `YYYY-MM-DD` when it is selected as text. */
 type Day = ColumnType<Date, string, string>;
 type Json = JSONColumnType<Readonly<Record<string, unknown>>>;
+
+/** As the CHECK of the columns has it; what tiers mean is said in lib/access, which reads them. */
+type Tier = 'basic' | 'pro' | 'institutional';
 
 /** All tables, as deploy/sql/postgres makes them; the comments are there. */
 export interface Tables {
@@ -71,6 +73,10 @@ export interface Tables {
     subject: string;
     message: string;
     created_at: Defaulted<Date>;
+    mailed_at: Date | null;
+    attempts: Defaulted<number>;
+    next_at: Defaulted<Date>;
+    parked_at: Date | null;
   };
   subscriptions: {
     account_id: string;
@@ -88,7 +94,7 @@ export interface Tables {
     account_id: string;
     tier: Tier;
     provider: string;
-    status: Defaulted<'open' | 'paid' | 'failed'>;
+    status: Defaulted<'open' | 'paid' | 'failed' | 'void'>;
     created_at: Defaulted<Date>;
     expires_at: Date;
   };
@@ -98,6 +104,10 @@ export interface Tables {
     type: string;
     account_id: string | null;
     received_at: Defaulted<Date>;
+    reference: string | null;
+    at: Defaulted<Date>;
+    tier: Tier | null;
+    period_end: Date | null;
   };
   account_events: {
     id: GeneratedAlways<string>;
@@ -107,6 +117,11 @@ export interface Tables {
     data: Json;
     created_at: Defaulted<Date>;
     mailed_at: Date | null;
+    attempts: Defaulted<number>;
+    next_at: Defaulted<Date>;
+    parked_at: Date | null;
+    /** Ids of users. */
+    told: Defaulted<string[]>;
   };
   api_keys: {
     id: string;
@@ -128,7 +143,25 @@ export interface Tables {
     hash: Buffer;
     account_id: string;
     key_id: string | null;
+    session_hash: Buffer | null;
     expires_at: Date;
+  };
+  stream_processes: {
+    process: string;
+    seen_at: Date;
+  };
+  stream_sessions: {
+    session: string;
+    process: string;
+    account_id: string;
+    session_hash: Buffer | null;
+    hint: string;
+    address: string;
+    encoding: 'json' | 'avro';
+    opened_at: Date;
+    queue_ms: number;
+    queue_bytes: Big;
+    end_asked_at: Date | null;
   };
   access_changes: {
     id: GeneratedAlways<string>;
@@ -147,5 +180,29 @@ export interface Tables {
     key_id: string;
     endpoint: string;
     calls: Big;
+  };
+  dedicated_streams: {
+    name: string;
+    account_id: string;
+    label: string;
+    port: number;
+    created_at: Defaulted<Date>;
+    created_by: string;
+    replaced_by: string | null;
+    expires_at: Date | null;
+    removed_at: Date | null;
+  };
+  dedicated_stream_states: {
+    name: string;
+    state: 'starting' | 'ready' | 'failing' | 'stopped';
+    reason: string | null;
+    pid: number | null;
+    since: Date;
+    restarts: number;
+    connections: number;
+    queue_bytes: Big;
+    queue_ms: number;
+    lag_records: ColumnType<string | null, number | null, number | null>;
+    reported_at: Defaulted<Date>;
   };
 }

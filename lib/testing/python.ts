@@ -7,6 +7,9 @@ import { packageRoot } from '../root.ts';
 
 const run = promisify(execFile);
 
+/** A slow disk or network is told as such, not waited for until the test run ends. */
+const INSTALL_MS = 150_000;
+
 /**
  * A Python with the packages of a requirements file, or why there is none. Kept for later runs, by
  * the text of the requirements: an installation takes some 15 s.
@@ -23,13 +26,14 @@ export async function makePython(
   const options = ['--quiet', '--disable-pip-version-check', '--retries', '1', '--timeout', '10'];
   const pip = ['-m', 'pip', 'install', ...options, '-r', requirements];
   try {
-    await run('python3', ['-m', 'venv', folder]);
-    await run(path.join(folder, 'bin', 'python'), pip, { timeout: 150_000 });
+    await run('python3', ['-m', 'venv', folder], { timeout: INSTALL_MS });
+    await run(path.join(folder, 'bin', 'python'), pip, { timeout: INSTALL_MS });
     // Whole or not at all; a run beside this one may have been first.
     if (!existsSync(kept)) renameSync(folder, kept);
     return { python };
   } catch (error) {
-    const { stderr, message } = error as { stderr?: string; message: string };
+    const { stderr, message, killed } = error as Error & { stderr?: string; killed?: boolean };
+    if (killed === true) return { reason: `it took longer than ${INSTALL_MS / 1000} s` };
     return { reason: (stderr || message).trim().split('\n').at(-1)!.slice(0, 200) };
   } finally {
     rmSync(folder, { recursive: true, force: true });

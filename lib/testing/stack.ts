@@ -4,11 +4,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { Tier } from '../access/tiers.ts';
+import { readDemoKeys } from '../demo-keys.ts';
 import { packageRoot } from '../root.ts';
-import { readDemoKeys, readStackFile, type StackFile } from '../stack-file.ts';
+import { readStackFile, type StackFile } from '../stack-file.ts';
 import { GiveUp, waitFor } from './wait.ts';
 
-export { isAlive } from '../../deploy/local/process-identity.ts';
+export { isAlive } from '../child-process/identity.ts';
 
 /** A whole stack, started as `npm start` starts it, in a folder of its own. */
 export interface Stack {

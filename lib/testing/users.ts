@@ -2,6 +2,7 @@ import { createPasswords, type Passwords } from '../accounts/passwords.ts';
 import { createSessions, type Sessions } from '../accounts/sessions.ts';
 import { createUsers, type Users } from '../accounts/users.ts';
 import { silentLog } from '../log.ts';
+import { createMailQueue, type MailQueue } from '../mail/mail-queue.ts';
 import { openMailer } from '../mail/mailer.ts';
 import type { Database } from '../postgres/database.ts';
 import { headerOf, openTestSmtp, type TestSmtp } from './smtp.ts';
@@ -13,10 +14,12 @@ export interface TestUsers {
   readonly smtp: TestSmtp;
   /** The hashes that passwords were compared with; undefined = nobody's. */
   readonly verified: (string | undefined)[];
-  /** The subjects of all mails. */
-  subjects(): readonly (string | undefined)[];
-  /** The token in the newest mail. @throws unless so many have come */
-  mailedToken(count: number): string;
+  /** What waits to be mailed. */
+  readonly mails: MailQueue;
+  /** The subjects of all mails, once all have left. */
+  subjects(): Promise<readonly (string | undefined)[]>;
+  /** The token in the newest mail, once all have left. @throws unless so many have come */
+  mailedToken(count: number): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -24,6 +27,7 @@ export interface TestUsers {
 export async function openTestUsers(db: Database): Promise<TestUsers> {
   const smtp = await openTestSmtp();
   const mailer = openMailer(smtp.config);
+  const mails = createMailQueue({ mailer, log: silentLog, retryWaitsMs: [] });
   const sessions = createSessions(db);
   const cheap = createPasswords({ ln: 4, r: 8, p: 1 });
   const verified: (string | undefined)[] = [];
@@ -36,16 +40,22 @@ export async function openTestUsers(db: Database): Promise<TestUsers> {
   };
   const publicUrl = 'http://127.0.0.1:1';
   return {
-    users: createUsers({ db, mailer, passwords, sessions, publicUrl, log: silentLog }),
+    users: createUsers({ db, mails, passwords, publicUrl }),
     sessions,
     smtp,
     verified,
-    subjects: () => smtp.mails.map((mail) => headerOf(mail, 'subject')[0]),
-    mailedToken(count) {
+    mails,
+    async subjects() {
+      await mails.idle();
+      return smtp.mails.map((mail) => headerOf(mail, 'subject')[0]);
+    },
+    async mailedToken(count) {
+      await mails.idle();
       if (smtp.mails.length !== count) throw new Error(`${smtp.mails.length} mails have come`);
       return /"token":"([\w-]{43})"/.exec(smtp.mails.at(-1)!.text)![1]!;
     },
     async close() {
+      await mails.close();
       mailer.close();
       await smtp.close();
     },

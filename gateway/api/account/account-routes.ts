@@ -1,14 +1,16 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import type { AccountAccess } from '../../../lib/access/access.ts';
-import { tierEndsAtMs, tierOf } from '../../../lib/access/entitlement.ts';
+import { entitlementOf, tierEndsAtMs, tierOf } from '../../../lib/access/entitlement.ts';
 import { TIERS } from '../../../lib/access/tiers.ts';
 import { AUDIT_PAGE_MAX, readAudit } from '../../../lib/accounts/audit.ts';
 import { closeAccount } from '../../../lib/accounts/close-account.ts';
 import { readUsage, USAGE_LIMITS } from '../../../lib/accounts/usage.ts';
+import { isDatabaseAway } from '../../../lib/postgres/database.ts';
 import { refuse } from '../../http/refuse.ts';
 import { OWN_ACCOUNT, SIGNED_IN } from '../access-rule.ts';
 import { actorOf, callerOf } from '../caller.ts';
+import type { Dedicated } from '../manager/dedicated.ts';
 import { accountEndpoint } from './account-endpoint.ts';
 import {
   ACCOUNT_EXAMPLE,
@@ -18,12 +20,20 @@ import {
   USAGE_EXAMPLE,
   Usage,
 } from './account-schemas.ts';
+import type { Accounts } from './accounts.ts';
 import { Password, STRICT } from './schemas.ts';
-import type { AccountServices } from './services.ts';
 
 /** The account itself: plan, limits, use, what was done, its end. */
-export function addOwnAccountRoutes(app: FastifyInstance, services: AccountServices): void {
-  const { db, users, addresses } = services;
+export function addOwnAccountRoutes(
+  app: FastifyInstance,
+  {
+    db,
+    users,
+    billing,
+    addresses,
+    dedicated,
+  }: Pick<Accounts, 'db' | 'users' | 'billing' | 'addresses' | 'dedicated'>,
+): void {
   app.route(
     accountEndpoint({
       method: 'GET',
@@ -34,7 +44,13 @@ export function addOwnAccountRoutes(app: FastifyInstance, services: AccountServi
       answers: {
         200: { description: 'The account.', schema: Account, example: ACCOUNT_EXAMPLE },
       },
-      handle: (request) => accountBody(callerOf(request).account, addresses),
+      async handle(request) {
+        const { account } = callerOf(request);
+        return {
+          ...accountBody(account, addresses),
+          dedicated: await dedicatedOf(account, dedicated),
+        };
+      },
     }),
   );
   app.route(
@@ -42,20 +58,27 @@ export function addOwnAccountRoutes(app: FastifyInstance, services: AccountServi
       method: 'DELETE',
       url: '/api/account',
       tag: 'account',
-      summary: 'Close the account: keys are dead at once, its data is erased 30 days later',
+      summary:
+        'Close the account: keys and subscription end at once, its data is erased 30 days later',
       access: SIGNED_IN,
       body: Type.Object({ password: Password }, STRICT),
       bodyExample: { password: 'correct horse battery' },
       answers: { 204: { description: 'Closed.' } },
-      problems: ['sign_in_refused'],
+      problems: ['sign_in_refused', 'too_many_attempts'],
+      ifUnknown: 'GET /api/session answers 401 when it was closed.',
       async handle(request, reply) {
         const caller = callerOf(request);
         const { userId } = caller.session!;
-        if (!(await users.hasPassword(userId, request.body.password))) {
-          return refuse(reply, 'sign_in_refused');
+        const asked = await users.checkPassword(userId, request.body.password, request.ip);
+        if (asked.kind === 'refused') return refuse(reply, 'sign_in_refused');
+        if (asked.kind === 'limited') {
+          return refuse(reply, 'too_many_attempts', { retry_after_s: asked.retryAfterS });
         }
         const accountId = caller.account.id;
-        await closeAccount(db, { accountId, actor: actorOf(caller), address: request.ip });
+        await closeAccount(
+          { db, billing },
+          { accountId, actor: actorOf(caller), address: request.ip },
+        );
         return reply.code(204).send();
       },
     }),
@@ -129,7 +152,7 @@ export function addOwnAccountRoutes(app: FastifyInstance, services: AccountServi
   );
 }
 
-function accountBody(account: AccountAccess, addresses: AccountServices['addresses']) {
+function accountBody(account: AccountAccess, addresses: Accounts['addresses']) {
   const tier = tierOf(account, Date.now());
   const plan = tier === undefined ? undefined : TIERS[tier];
   const endsAtMs = tierEndsAtMs(account);
@@ -138,6 +161,7 @@ function accountBody(account: AccountAccess, addresses: AccountServices['address
     id: account.id,
     name: account.name,
     status: account.status,
+    suspended_reason: account.suspendedReason ?? null,
     tier: tier ?? null,
     plan: plan?.title ?? null,
     subscription: subscription?.status ?? null,
@@ -160,6 +184,18 @@ function accountBody(account: AccountAccess, addresses: AccountServices['address
       docs: `${addresses.api}/docs`,
     },
   };
+}
+
+/** The account is known without the database; then so is the rest of the answer. */
+async function dedicatedOf(account: AccountAccess, dedicated: Dedicated) {
+  if (entitlementOf(account, 'dedicated_stream', Date.now()).kind !== 'granted') return [];
+  try {
+    const streams = await dedicated.list(account.id);
+    return streams.map((one) => ({ name: one.name, url: dedicated.urlOf(one), state: one.state }));
+  } catch (error) {
+    if (isDatabaseAway(error)) return null;
+    throw error;
+  }
 }
 
 function isoOf(ms: number | undefined): string | null {

@@ -9,6 +9,7 @@ export const Account = Type.Object({
   id: Type.String(),
   name: Type.String(),
   status: Type.Enum(['active', 'suspended', 'closed']),
+  suspended_reason: MaybeText,
   tier: MaybeText,
   plan: MaybeText,
   subscription: MaybeText,
@@ -30,12 +31,20 @@ export const Account = Type.Object({
     stream: Type.String(),
     docs: Type.String(),
   }),
+  dedicated: Type.Union(
+    [
+      Type.Array(Type.Object({ name: Type.String(), url: Type.String(), state: Type.String() })),
+      Type.Null(),
+    ],
+    { description: 'Dedicated sockets; null while they cannot be looked up' },
+  ),
 });
 
 export const ACCOUNT_EXAMPLE = {
   id: 'acc_x2nt7swd5erz',
   name: 'Desk 4',
   status: 'active',
+  suspended_reason: null,
   tier: 'pro',
   plan: 'Pro API',
   subscription: 'active',
@@ -57,6 +66,7 @@ export const ACCOUNT_EXAMPLE = {
     stream: 'ws://127.0.0.1:8082/api/stream',
     docs: 'http://127.0.0.1:8080/docs',
   },
+  dedicated: [],
 };
 
 export const AuditPage = Type.Object({

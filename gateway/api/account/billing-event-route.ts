@@ -3,12 +3,14 @@ import { Type } from 'typebox';
 import { refuse } from '../../http/refuse.ts';
 import { OPEN } from '../access-rule.ts';
 import { accountEndpoint } from './account-endpoint.ts';
+import type { Accounts } from './accounts.ts';
 import { STRICT } from './schemas.ts';
-import type { AccountServices } from './services.ts';
 
 /** Where billing providers tell what was paid. An event has effect once, by its id. */
-export function addBillingEventRoute(app: FastifyInstance, services: AccountServices): void {
-  const { billing, applyEvent } = services;
+export function addBillingEventRoute(
+  app: FastifyInstance,
+  { billing, applyEvent }: Pick<Accounts, 'billing' | 'applyEvent'>,
+): void {
   app.route(
     accountEndpoint({
       method: 'POST',

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { SCOPES } from '../../../lib/access/access.ts';
 import {
@@ -6,13 +6,13 @@ import {
   type KeyCreated,
   type KeyInvalid,
   type KeyRecord,
+  type Keys,
 } from '../../../lib/accounts/keys.ts';
 import { refuse } from '../../http/refuse.ts';
 import { SIGNED_IN } from '../access-rule.ts';
-import { actorOf, callerOf } from '../caller.ts';
+import { callerOf, requesterOf } from '../caller.ts';
 import { accountEndpoint } from './account-endpoint.ts';
-import { idOf, MaybeTime, ScopeName, STRICT, Time } from './schemas.ts';
-import type { AccountServices } from './services.ts';
+import { idOf, lineOf, MaybeTime, ScopeName, STRICT, Time } from './schemas.ts';
 
 const Key = Type.Object({
   id: Type.String(),
@@ -42,7 +42,7 @@ const KEY_EXAMPLE = {
   last_used_at: null,
   last_used_address: null,
 };
-const Name = Type.String({ minLength: 1, maxLength: KEY_LIMITS.nameCharsMax });
+const Name = lineOf(KEY_LIMITS.nameCharsMax);
 const Scopes = Type.Array(ScopeName, { minItems: 1, maxItems: SCOPES.length, uniqueItems: true });
 const Networks = Type.Array(Type.String({ minLength: 2, maxLength: 64 }), {
   maxItems: KEY_LIMITS.networksMax,
@@ -63,7 +63,7 @@ const shown = {
 };
 
 /** API keys: by session alone, so that a leaked key cannot mint others. */
-export function addKeyRoutes(app: FastifyInstance, { keys }: AccountServices): void {
+export function addKeyRoutes(app: FastifyInstance, { keys }: { readonly keys: Keys }): void {
   app.route(
     accountEndpoint({
       method: 'GET',
@@ -104,6 +104,7 @@ export function addKeyRoutes(app: FastifyInstance, { keys }: AccountServices): v
       bodyExample: { name: 'desk 4', scopes: ['read', 'stream'], allow_cidrs: ['203.0.113.0/24'] },
       answers: shown,
       problems: ['email_unverified', 'subscription_required', 'key_limit'],
+      ifUnknown: 'GET /api/keys tells whether there is a new key: revoke it, and make another.',
       async handle(request, reply) {
         if (!callerOf(request).session!.isVerified) return refuse(reply, 'email_unverified');
         const { name, scopes = SCOPES, expires_at: expires, allow_cidrs } = request.body;
@@ -194,6 +195,7 @@ export function addKeyRoutes(app: FastifyInstance, { keys }: AccountServices): v
       bodyExample: { overlap_s: 86_400 },
       answers: shown,
       problems: ['object_not_found', 'key_limit', 'state_conflict'],
+      ifUnknown: 'GET /api/keys/{id}: with `replaced_by` it was rotated; then rotate that one.',
       async handle(request, reply) {
         const result = await keys.rotate({
           ...requesterOf(request),
@@ -210,11 +212,6 @@ export function addKeyRoutes(app: FastifyInstance, { keys }: AccountServices): v
       },
     }),
   );
-}
-
-function requesterOf(request: FastifyRequest) {
-  const caller = callerOf(request);
-  return { accountId: caller.account.id, actor: actorOf(caller), address: request.ip };
 }
 
 function showKey(reply: FastifyReply, result: KeyCreated): FastifyReply {

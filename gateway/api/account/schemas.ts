@@ -11,6 +11,30 @@ export const Email = Type.String({
   maxLength: 254,
   pattern: '^[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(\\.[A-Za-z0-9-]{1,63})+$',
 });
+/**
+ * What the database or a terminal cannot take, or what makes a text look like another one: control
+ * characters, lone surrogates, line and paragraph separators, bidirectional overrides.
+ */
+const UNSAFE = '\\p{Cc}\\p{Cs}\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069';
+
+/** One line that a caller chooses, e.g. a name. @param charsMax code points */
+export const lineOf = (charsMax: number) =>
+  Type.String({
+    minLength: 1,
+    maxLength: charsMax,
+    pattern: `^(?=\\s*\\S)[^${UNSAFE}]*$`,
+    description: 'One line, not blank, without control characters',
+  });
+
+/** Several lines that a caller chooses: as a line, with tabs and line breaks. */
+export const textOf = (charsMax: number) =>
+  Type.String({
+    minLength: 1,
+    maxLength: charsMax,
+    pattern: `^(?=\\s*\\S)(?:[^${UNSAFE}]|[\\t\\r\\n])*$`,
+    description: 'Not blank; of control characters tabs and line breaks alone',
+  });
+
 /** The rules of passwords are told by their faults; here only what bounds the work. */
 export const Password = Type.String({ minLength: 1, maxLength: 4 * PASSWORD_CHARS_MAX });
 export const MailToken = Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' });

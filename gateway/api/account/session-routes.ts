@@ -2,12 +2,12 @@ import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { SESSION_MAX_S, type Session } from '../../../lib/accounts/sessions.ts';
 import { refuse } from '../../http/refuse.ts';
-import { OPEN, SIGNED_IN } from '../access-rule.ts';
+import { OPEN_LIMITED, SIGNED_IN } from '../access-rule.ts';
 import { callerOf } from '../caller.ts';
 import { clearSessionCookie, sessionTokenOf, setSessionCookie } from '../session-cookie.ts';
 import { accountEndpoint } from './account-endpoint.ts';
+import type { Accounts } from './accounts.ts';
 import { Email, Password, STRICT, Time } from './schemas.ts';
-import type { AccountServices } from './services.ts';
 
 const SessionBody = Type.Object({
   user: Type.Object({
@@ -33,24 +33,30 @@ const answers = {
 };
 
 /** Sign in, look, sign out. */
-export function addSessionRoutes(app: FastifyInstance, services: AccountServices): void {
-  const { users, sessions, isSecure } = services;
+export function addSessionRoutes(
+  app: FastifyInstance,
+  { users, sessions, isSecure }: Pick<Accounts, 'users' | 'sessions' | 'isSecure'>,
+): void {
   app.route(
     accountEndpoint({
       method: 'POST',
       url: '/api/session',
       tag: 'session',
       summary: 'Sign in',
-      access: OPEN,
+      access: OPEN_LIMITED,
       body: Type.Object({ email: Email, password: Password }, STRICT),
       bodyExample: { email: 'trader@example.com', password: 'correct horse battery' },
       answers,
-      problems: ['sign_in_refused', 'too_many_attempts'],
+      problems: ['sign_in_refused', 'account_closed', 'too_many_attempts'],
+      ifUnknown: 'Sign in again: a session that nobody has the cookie of ends after a day.',
       async handle({ body, ip }, reply) {
         const result = await users.signIn(body.email, body.password, ip);
         if (result.kind === 'refused') return refuse(reply, 'sign_in_refused');
         if (result.kind === 'limited') {
           return refuse(reply, 'too_many_attempts', { retry_after_s: result.retryAfterS });
+        }
+        if (result.kind === 'closed') {
+          return refuse(reply, 'account_closed', { erased_at: result.erasedAt.toISOString() });
         }
         setSessionCookie(reply, result.token, { maxAgeS: SESSION_MAX_S, isSecure });
         reply.header('cache-control', 'no-store');
@@ -79,6 +85,7 @@ export function addSessionRoutes(app: FastifyInstance, services: AccountServices
       tag: 'session',
       summary: 'Sign out',
       access: SIGNED_IN,
+      ifUnknown: 'GET /api/session answers 401 when you are signed out.',
       answers: { 204: { description: 'Signed out; the cookie is taken back.' } },
       async handle(request, reply) {
         if (callerOf(request).session !== undefined) await sessions.end(sessionTokenOf(request)!);

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { TIERS } from '../../../lib/access/tiers.ts';
 import type {
@@ -8,10 +8,11 @@ import type {
 import { NO_MONEY_MOVES, payCheckout } from '../../../lib/accounts/test-billing.ts';
 import { refuse } from '../../http/refuse.ts';
 import { OPEN, SIGNED_IN } from '../access-rule.ts';
-import { actorOf, callerOf } from '../caller.ts';
+import { callerOf, requesterOf } from '../caller.ts';
+import { suspensionOf } from '../denial.ts';
 import { accountEndpoint } from './account-endpoint.ts';
+import type { Accounts } from './accounts.ts';
 import { idOf, MaybeTime, STRICT, TierName, Time } from './schemas.ts';
-import type { AccountServices } from './services.ts';
 
 const Subscription = Type.Object({
   tier: TierName,
@@ -35,9 +36,20 @@ const EXAMPLE = {
 } as const;
 const current = { 200: { description: 'As it is now.', schema: Subscription, example: EXAMPLE } };
 
+/** Why a checkout cannot be ended, by what it has become. */
+const NOT_OPEN = {
+  paid: 'It was paid before.',
+  failed: 'Its payment failed: begin another checkout.',
+  expired: 'Its hour is over: begin another checkout.',
+  void: 'A newer checkout was begun: pay that one.',
+} as const;
+
 /** Plans, payment, change and cancellation. */
-export function addSubscriptionRoutes(app: FastifyInstance, services: AccountServices): void {
-  const { subscriptions, billing, addresses } = services;
+export function addSubscriptionRoutes(
+  app: FastifyInstance,
+  rooms: Pick<Accounts, 'db' | 'subscriptions' | 'billing' | 'canBuy' | 'addresses'>,
+): void {
+  const { db, subscriptions, billing, canBuy, addresses } = rooms;
   app.route(
     accountEndpoint({
       method: 'GET',
@@ -80,7 +92,7 @@ export function addSubscriptionRoutes(app: FastifyInstance, services: AccountSer
       method: 'POST',
       url: '/api/subscription/checkout',
       tag: 'subscription',
-      summary: 'Begin a payment',
+      summary: 'Begin a payment; one that was begun before cannot be paid any more',
       access: SIGNED_IN,
       body: Type.Object({ tier: TierName }, STRICT),
       bodyExample: { tier: 'pro' },
@@ -103,21 +115,28 @@ export function addSubscriptionRoutes(app: FastifyInstance, services: AccountSer
           },
         },
       },
-      problems: ['email_unverified', 'account_suspended', 'state_conflict'],
+      problems: [
+        ...(['billing_off', 'email_unverified', 'account_suspended'] as const),
+        ...(['state_conflict', 'too_many_attempts'] as const),
+      ],
       async handle(request, reply) {
+        if (!canBuy) return refuse(reply, 'billing_off');
         if (!callerOf(request).session!.isVerified) return refuse(reply, 'email_unverified');
         const begun = await subscriptions.beginCheckout({
           ...requesterOf(request),
           tier: request.body.tier,
           returnUrl: addresses.api,
         });
-        if (begun.kind === 'account_suspended') return refuse(reply, 'account_suspended');
+        if (begun.kind === 'account_suspended') {
+          return refuse(reply, 'account_suspended', suspensionOf(callerOf(request).account));
+        }
         if (begun.kind === 'already_subscribed') {
           const detail = `There is one of ${TIERS[begun.tier].title}: change its tier instead.`;
           return refuse(reply, 'state_conflict', { detail });
         }
         if (begun.kind === 'limit') {
-          return refuse(reply, 'state_conflict', { detail: 'Too many payments are open.' });
+          const detail = 'Pay the newest checkout; too many were begun to begin another.';
+          return refuse(reply, 'too_many_attempts', { detail, retry_after_s: begun.retryAfterS });
         }
         return reply.code(201).send({
           checkout_id: begun.checkoutId,
@@ -196,28 +215,18 @@ export function addSubscriptionRoutes(app: FastifyInstance, services: AccountSer
           example: { outcome: 'paid', note: NO_MONEY_MOVES },
         },
       },
-      problems: ['object_not_found', 'state_conflict'],
+      problems: ['billing_off', 'object_not_found', 'state_conflict'],
       async handle(request, reply) {
+        if (!canBuy) return refuse(reply, 'billing_off');
         const { accountId, ...requester } = requesterOf(request);
         const { outcome } = request.body;
-        const paid = await payCheckout(
-          services.db,
-          request.params.id,
-          accountId,
-          outcome,
-          requester,
-        );
+        const paid = await payCheckout(db, request.params.id, accountId, outcome, requester);
         if (paid === undefined) return refuse(reply, 'object_not_found');
         if (paid.kind === 'ok') return { outcome, note: NO_MONEY_MOVES };
-        return refuse(reply, 'state_conflict', { detail: 'It is not open any more.' });
+        return refuse(reply, 'state_conflict', { detail: NOT_OPEN[paid.status] });
       },
     }),
   );
-}
-
-function requesterOf(request: FastifyRequest) {
-  const caller = callerOf(request);
-  return { accountId: caller.account.id, actor: actorOf(caller), address: request.ip };
 }
 
 function answerChange(reply: FastifyReply, changed: SubscriptionChanged) {
@@ -239,7 +248,7 @@ function subscriptionBody(record: SubscriptionRecord) {
 }
 
 /** A tier as the price list tells it. */
-export function planBody(tier: keyof typeof TIERS) {
+function planBody(tier: keyof typeof TIERS) {
   const plan = TIERS[tier];
   return {
     title: plan.title,

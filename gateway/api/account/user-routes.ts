@@ -1,13 +1,14 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Type } from 'typebox';
+import { emailOfResetToken } from '../../../lib/accounts/mail-tokens.ts';
 import { passwordFault } from '../../../lib/accounts/passwords.ts';
-import { emailOfResetToken, type Limited } from '../../../lib/accounts/users.ts';
+import type { Taken } from '../../../lib/accounts/users.ts';
 import { refuse } from '../../http/refuse.ts';
-import { OPEN, SIGNED_IN } from '../access-rule.ts';
+import { OPEN_LIMITED, SIGNED_IN } from '../access-rule.ts';
 import { callerOf } from '../caller.ts';
 import { accountEndpoint } from './account-endpoint.ts';
-import { ACCEPTED, Accepted, Email, MailToken, Password, STRICT } from './schemas.ts';
-import type { AccountServices } from './services.ts';
+import type { Accounts } from './accounts.ts';
+import { ACCEPTED, Accepted, Email, lineOf, MailToken, Password, STRICT } from './schemas.ts';
 
 const accepted = {
   202: {
@@ -22,25 +23,29 @@ const EMAIL = 'trader@example.com';
 const TOKEN = 'k3Yq0v1bQm9cX2nT7sWd5eRzP4uLhJ8gFaKoCiVbNmE';
 
 /** Sign-up, verification and passwords. */
-export function addUserRoutes(app: FastifyInstance, { users, db }: AccountServices): void {
+export function addUserRoutes(
+  app: FastifyInstance,
+  { users, db }: Pick<Accounts, 'users' | 'db'>,
+): void {
   app.route(
     accountEndpoint({
       method: 'POST',
       url: '/api/users',
       tag: 'session',
       summary: 'Sign up: an account with its first user',
-      access: OPEN,
+      access: OPEN_LIMITED,
       body: Type.Object(
         {
           email: Email,
           password: Password,
-          account_name: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
+          account_name: Type.Optional(lineOf(100)),
         },
         STRICT,
       ),
       bodyExample: { email: EMAIL, password: 'correct horse battery', account_name: 'Desk 4' },
       answers: accepted,
       problems: ['too_many_attempts'],
+      ifUnknown: 'Sign up again: a mail tells whether there was an account already.',
       async handle({ body, ip }, reply) {
         const fault = passwordFault(body.password, body.email.toLowerCase());
         if (fault !== undefined) return refusePassword(reply, fault);
@@ -56,11 +61,12 @@ export function addUserRoutes(app: FastifyInstance, { users, db }: AccountServic
       url: '/api/users/verify',
       tag: 'session',
       summary: 'Verify the address by the token of the mail',
-      access: OPEN,
+      access: OPEN_LIMITED,
       body: Type.Object({ token: MailToken }, STRICT),
       bodyExample: { token: TOKEN },
       answers: done,
       problems: ['token_invalid'],
+      ifUnknown: 'GET /api/session tells whether the address is verified.',
       handle: async ({ body }, reply) =>
         (await users.verifyEmail(body.token)) ? { status: 'ok' } : refuse(reply, 'token_invalid'),
     }),
@@ -71,7 +77,7 @@ export function addUserRoutes(app: FastifyInstance, { users, db }: AccountServic
       url: '/api/users/verify/resend',
       tag: 'session',
       summary: 'Send the verification mail again',
-      access: OPEN,
+      access: OPEN_LIMITED,
       body: Type.Object({ email: Email }, STRICT),
       bodyExample: { email: EMAIL },
       answers: accepted,
@@ -86,7 +92,7 @@ export function addUserRoutes(app: FastifyInstance, { users, db }: AccountServic
       url: '/api/password/reset',
       tag: 'session',
       summary: 'Ask for a new password',
-      access: OPEN,
+      access: OPEN_LIMITED,
       body: Type.Object({ email: Email }, STRICT),
       bodyExample: { email: EMAIL },
       answers: accepted,
@@ -101,11 +107,12 @@ export function addUserRoutes(app: FastifyInstance, { users, db }: AccountServic
       url: '/api/password/reset/confirm',
       tag: 'session',
       summary: 'Set a new password by the token of the mail; all sessions end',
-      access: OPEN,
+      access: OPEN_LIMITED,
       body: Type.Object({ token: MailToken, password: Password }, STRICT),
       bodyExample: { token: TOKEN, password: 'another horse battery' },
       answers: done,
       problems: ['token_invalid'],
+      ifUnknown: 'Sign in with the new password; if it is refused, ask for another mail.',
       async handle({ body, ip }, reply) {
         const email = await emailOfResetToken(db, body.token);
         // Before the hash: a token that is no good costs no work.
@@ -127,20 +134,25 @@ export function addUserRoutes(app: FastifyInstance, { users, db }: AccountServic
       body: Type.Object({ current: Password, password: Password }, STRICT),
       bodyExample: { current: 'correct horse battery', password: 'another horse battery' },
       answers: done,
-      problems: ['sign_in_refused'],
+      problems: ['sign_in_refused', 'too_many_attempts'],
+      ifUnknown: 'Sign in: the new password works when it was changed, else the old one does.',
       async handle(request, reply) {
         const { userId, email } = callerOf(request).session!;
         const { current, password } = request.body;
         const fault = passwordFault(password, email);
         if (fault !== undefined) return refusePassword(reply, fault);
-        const isDone = await users.changePassword(userId, current, password, request.ip);
-        return isDone ? { status: 'ok' } : refuse(reply, 'sign_in_refused');
+        const changed = await users.changePassword(userId, current, password, request.ip);
+        if (changed.kind === 'refused') return refuse(reply, 'sign_in_refused');
+        if (changed.kind === 'limited') {
+          return refuse(reply, 'too_many_attempts', { retry_after_s: changed.retryAfterS });
+        }
+        return { status: 'ok' };
       },
     }),
   );
 }
 
-function answerAccepted(reply: FastifyReply, result: { readonly kind: 'ok' } | Limited) {
+function answerAccepted(reply: FastifyReply, result: Taken) {
   if (result.kind === 'ok') return reply.code(202).send(ACCEPTED);
   return refuse(reply, 'too_many_attempts', { retry_after_s: result.retryAfterS });
 }

@@ -1,5 +1,6 @@
 import { WebSocket } from 'ws';
 import { decodeFrame } from './decode-frame.ts';
+import { faultOfFrame } from './frame-check.ts';
 
 /** A pill in a `pill`, `pills` or `snapshot` frame, as far as tests look at it. */
 export interface GotPill {
@@ -15,7 +16,7 @@ export interface GotPill {
 
 /** The fields that a test reads one by one; what is only compared needs no entry here. */
 interface FrameFields {
-  readonly welcome: { readonly epoch: string };
+  readonly welcome: { readonly epoch: string; readonly session: string };
   readonly subscribed: {
     readonly id: string;
     readonly accepted: readonly string[];
@@ -31,7 +32,18 @@ interface FrameFields {
     readonly after: string | null;
     readonly until: string;
     readonly reason: string;
-    readonly fill: string;
+    readonly fill: string | null;
+  };
+  readonly quiet: {
+    readonly symbol: string;
+    readonly venue?: string;
+    readonly reason: string;
+    readonly since: string | null;
+    readonly until: string | null;
+    readonly late_after_ms?: number;
+    readonly over?: true;
+    readonly count?: number;
+    readonly symbols?: readonly string[];
   };
   readonly unsubscribed: { readonly symbols: readonly string[] };
   readonly snapshot: {
@@ -46,6 +58,7 @@ interface FrameFields {
     readonly sent: number;
     readonly filtered: number;
     readonly skipped: number;
+    readonly generator: { readonly state: string };
   };
   readonly drain: {
     readonly position: string;
@@ -97,10 +110,14 @@ export interface Client {
 }
 
 const open = new Set<WebSocket>();
+const faults: string[] = [];
 
+/** @throws when a frame that any of them got was not as the schemas of frames say */
 export function closeClients(): void {
   for (const socket of open) socket.terminate();
   open.clear();
+  const [fault] = faults.splice(0);
+  if (fault !== undefined) throw new Error(fault);
 }
 
 export interface ConnectOptions {
@@ -124,7 +141,9 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
   const places = new Map<FrameType, number>();
   const waiting = new Set<() => void>();
   socket.on('message', (data: Buffer, isBinary) => {
-    const frame = decodeFrame(data, isBinary);
+    const frame = decodeFrame(data, isBinary) as Frame;
+    const fault = faultOfFrame(frame);
+    if (fault !== undefined) faults.push(fault);
     frames.push(frame);
     pills.push(...pillsOf(frame));
     for (const check of waiting) check();

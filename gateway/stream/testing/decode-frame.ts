@@ -2,13 +2,12 @@ import { type StreamPills, typeOf } from '../../../schemas/avro.ts';
 import { formatCursor } from '../../../schemas/position.ts';
 import { singleObjectHeader } from '../../../schemas/single-object.ts';
 import { formatTimestamp } from '../../../schemas/timestamp.ts';
-import type { Frame } from './client.ts';
 
 const type = typeOf('stream-pills');
 const HEADER = singleObjectHeader(type);
 
-/** A frame of either encoding, as the JSON of the text one. @throws when it is neither. */
-export function decodeFrame(bytes: Buffer, isBinary: boolean): Frame {
+/** A frame of either encoding, as the JSON of the text one. @throws when it is neither */
+export function decodeFrame(bytes: Buffer, isBinary: boolean): unknown {
   if (!isBinary) return JSON.parse(bytes.toString('utf8'));
   if (!bytes.subarray(0, HEADER.length).equals(HEADER)) throw new Error('not stream-pills');
   const { sent_at, pills } = type.fromBuffer(bytes.subarray(HEADER.length)) as StreamPills;
@@ -28,9 +27,7 @@ export function decodeFrame(bytes: Buffer, isBinary: boolean): Frame {
     };
   });
   const sentAt = formatTimestamp(sent_at);
-  const frame =
-    bodies.length === 1
-      ? { type: 'pill', ...bodies[0], sent_at: sentAt }
-      : { type: 'pills', sent_at: sentAt, pills: bodies };
-  return frame as unknown as Frame;
+  return bodies.length === 1
+    ? { type: 'pill', ...bodies[0], sent_at: sentAt }
+    : { type: 'pills', sent_at: sentAt, pills: bodies };
 }

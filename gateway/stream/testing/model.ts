@@ -4,7 +4,8 @@ import { createBacklog } from '../backlog.ts';
 import { createBoard } from '../board.ts';
 import { type Codec, isBinaryFrame } from '../codec.ts';
 import { Connection, type House, type Socket } from '../connection.ts';
-import { createHub } from '../hub.ts';
+import { generatorState } from '../generator.ts';
+import { createHub, type HubOptions } from '../hub.ts';
 import { JSON_CODEC } from '../json-codec.ts';
 import { LIMITS } from '../limits.ts';
 import type { Member } from '../member.ts';
@@ -17,6 +18,7 @@ const MEMBER: Member = {
   accountId: 'acc_test',
   tier: 'institutional',
   keyId: 'key_test',
+  sessionHash: undefined,
   hint: 'pil_live_…test',
   endsAtMs: Number.POSITIVE_INFINITY,
   connectionsMax: 1,
@@ -51,7 +53,7 @@ export function createFakeSocket(windowBytes: number): FakeSocket {
     buffered,
     send(bytes) {
       if (this.closed !== undefined) throw new Error('used after close');
-      this.frames.push(decodeFrame(Buffer.from(bytes), isBinaryFrame(bytes)));
+      this.frames.push(decodeFrame(Buffer.from(bytes), isBinaryFrame(bytes)) as Frame);
       this.sizes.push(bytes.length);
       inFlight += bytes.length;
       return buffered() > 0 ? 0 : 1;
@@ -69,7 +71,10 @@ export function createFakeSocket(windowBytes: number): FakeSocket {
 }
 
 /** A hub, a board and a clock of their own, without a log or a network. */
-export function createModel(limits: Partial<Record<keyof typeof LIMITS, number>> = {}) {
+export function createModel(
+  limits: Partial<Record<keyof typeof LIMITS, number>> = {},
+  onSubscribed: HubOptions['onSubscribed'] = () => undefined,
+) {
   const queue: { at: number; action: () => void }[] = [];
   let nowMs = 0;
   const board = createBoard('e1');
@@ -81,6 +86,7 @@ export function createModel(limits: Partial<Record<keyof typeof LIMITS, number>>
     nowMicros: () => nowMs * 1000,
     nowMs: () => nowMs,
     schedule: (action, delayMs) => queue.push({ at: nowMs + delayMs, action }),
+    onSubscribed,
   });
   const house: House = {
     hub,
@@ -101,6 +107,8 @@ export function createModel(limits: Partial<Record<keyof typeof LIMITS, number>>
     nowMicros: () => nowMs * 1000,
     nowMs: () => nowMs,
     later: (action) => queue.push({ at: nowMs, action }),
+    generator: (now) =>
+      generatorState({ lastReceivedAt: now, lateAfterMs: 5_000, isInSession: true }, now),
     logDown: () => undefined,
     onFault(error) {
       throw error;

@@ -1,15 +1,16 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunRecord } from './child.ts';
-import { isSameAlive, parseIdentity } from './process-identity.ts';
-import { waitUntil } from './wait.ts';
+import { isSameAlive, parseIdentity } from './identity.ts';
 
 /** A clean end is asked for first; then SIGKILL. */
 const CLEAN_END_MS = 4_000;
 const KILLED_END_MS = 5_000;
+const POLL_MS = 50;
 
 /**
- * Ends what an earlier launcher left behind when it was killed by -9: every process recorded in
+ * Ends what an earlier parent left behind when it was killed by -9: every process recorded in
  * `runFolder` that still lives with the recorded start time (a reused pid is left alone). Removes
  * the records. @returns the names of those it ended.
  */
@@ -23,14 +24,20 @@ export async function endOrphans(runFolder: string): Promise<string[]> {
 
 async function endOne(record: RunRecord): Promise<void> {
   signal(record, record.pid, record.stopSignal);
-  const gone = () => !isSameAlive(record);
-  try {
-    await waitUntil(`end of ${record.name}`, gone, { timeoutMs: CLEAN_END_MS, intervalMs: 50 });
-  } catch {
-    signal(record, -record.pid, 'SIGKILL');
-    signal(record, record.pid, 'SIGKILL');
-    await waitUntil(`end of ${record.name}`, gone, { timeoutMs: KILLED_END_MS, intervalMs: 50 });
+  if (await isGoneWithin(record, CLEAN_END_MS)) return;
+  signal(record, -record.pid, 'SIGKILL');
+  signal(record, record.pid, 'SIGKILL');
+  if (await isGoneWithin(record, KILLED_END_MS)) return;
+  throw new Error(`${record.name} (pid ${record.pid}) does not end; end it by hand.`);
+}
+
+async function isGoneWithin(record: RunRecord, waitMs: number): Promise<boolean> {
+  const deadline = performance.now() + waitMs;
+  while (isSameAlive(record)) {
+    if (performance.now() > deadline) return false;
+    await sleep(POLL_MS);
   }
+  return true;
 }
 
 function signal(record: RunRecord, target: number, name: NodeJS.Signals): void {

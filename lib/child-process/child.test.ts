@@ -3,10 +3,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { waitUntil } from '../../deploy/local/wait.ts';
 import { type Child, type ChildSpec, killChildren, startChild } from './child.ts';
+import { identityOf, isSameAlive } from './identity.ts';
 import { endOrphans } from './orphans.ts';
-import { identityOf, isSameAlive } from './process-identity.ts';
-import { waitUntil } from './wait.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -31,7 +31,7 @@ function start(code: string, spec: Partial<ChildSpec> = {}): Promise<Child> {
 }
 
 const isUp = (child: Child) =>
-  waitUntil('child', () => readFileSync(child.logFile, 'utf8').includes('up'), {
+  waitUntil('child', () => readFileSync(child.logFile!, 'utf8').includes('up'), {
     timeoutMs: 10_000,
     intervalMs: 20,
   });
@@ -61,11 +61,11 @@ test('a log over the limit is moved aside at the next start', async () => {
   const first = await start('');
   await isUp(first);
   await first.stop();
-  writeFileSync(first.logFile, Buffer.alloc(21 * 1024 * 1024));
+  writeFileSync(first.logFile!, Buffer.alloc(21 * 1024 * 1024));
   const second = await start('');
   await isUp(second);
   await second.stop();
-  expect(readFileSync(second.logFile).length).toBeLessThan(1_000);
+  expect(readFileSync(second.logFile!).length).toBeLessThan(1_000);
   expect(readFileSync(`${second.logFile}.1`).length).toBe(21 * 1024 * 1024);
 });
 
@@ -87,7 +87,7 @@ const hasSetpriv = spawnSync('setpriv', ['--version']).status === 0;
 
 test.skipIf(!hasSetpriv)('a child dies with a launcher that is killed', async () => {
   const code = `
-    const { startChild } = await import(${JSON.stringify(new URL('./child.ts', import.meta.url).href.replace('/deploy/local/child.ts', '/dist/deploy/local/child.js'))});
+    const { startChild } = await import(${JSON.stringify(new URL('./child.ts', import.meta.url).href.replace('/lib/child-process/child.ts', '/dist/lib/child-process/child.js'))});
     const child = await startChild({
       name: 'thing', command: process.execPath, args: ['-e', 'setInterval(() => {}, 1e6)'],
       logFolder: 'logs', runFolder: 'run', stopSignal: 'SIGTERM', stopTimeoutMs: 1000 });

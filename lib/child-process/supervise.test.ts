@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { waitUntil } from '../../deploy/local/wait.ts';
 import { type Child, killChildren, startChild } from './child.ts';
-import { identityOf } from './process-identity.ts';
-import { type Supervised, supervise } from './supervisor.ts';
-import { waitUntil } from './wait.ts';
+import { identityOf } from './identity.ts';
+import { type Supervised, supervise } from './supervise.ts';
 
 let folder: string;
 let lines: string[];

@@ -1,12 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import {
-  identityOf,
-  isSameAlive,
-  type ProcessIdentity,
-  parseIdentity,
-} from './process-identity.ts';
+import { identityOf, isSameAlive, type ProcessIdentity, parseIdentity } from './identity.ts';
 
 export interface Lock {
   release(): void;

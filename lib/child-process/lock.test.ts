@@ -4,8 +4,8 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { identityOf } from './identity.ts';
 import { takeLock } from './lock.ts';
-import { identityOf } from './process-identity.ts';
 
 let folder: string;
 let file: string;

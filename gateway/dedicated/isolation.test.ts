@@ -1,0 +1,112 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { request } from 'undici';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { dedicatedUrl } from '../../lib/dedicated/address.ts';
+import { createDedicatedStreams } from '../../lib/dedicated/streams.ts';
+import type { Database } from '../../lib/postgres/database.ts';
+import { createTestAccount, openTestDatabase } from '../../lib/testing/accounts.ts';
+import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
+import { makePill, openPillWriter, type PillWriter } from '../../lib/testing/pills.ts';
+import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
+import { waitFor } from '../../lib/testing/wait.ts';
+import { type Client, closeClients, connect } from '../stream/testing/client.ts';
+
+const SYMBOLS = 20;
+const SLOW_READERS = 10;
+const QUEUE_BYTES = 1_048_576;
+/** A pill of a frame has over 200 bytes: unread this is ten times what a queue holds, and more. */
+const PILLS = Math.ceil((10 * QUEUE_BYTES) / 200);
+const BATCH = 2_500;
+
+// Whole processes start and end here, several times a test.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+
+let namespace: Namespace;
+let folder: string;
+let db: Database;
+let writer: PillWriter;
+let pro: TestProcess;
+let supervisor: TestProcess;
+
+beforeAll(async () => {
+  namespace = await createNamespace();
+  folder = await mkdtemp(path.join(os.tmpdir(), 'pillole dedicated-'));
+  db = openTestDatabase(namespace);
+  writer = await openPillWriter(namespace);
+  pro = await startProcess('gateway/stream/main.js', [], { ...namespace.env, STREAM_PORT: '0' });
+  supervisor = await startProcess('gateway/dedicated/main.js', [], {
+    ...namespace.env,
+    DEDICATED_RUN_FOLDER: folder,
+  });
+  await Promise.all([pro.ready(), supervisor.ready()]);
+});
+
+afterAll(async () => {
+  closeClients();
+  await Promise.all([pro?.kill(), supervisor?.stop()]);
+  await writer?.close();
+  await db?.destroy();
+  if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+});
+
+async function subscribe(client: Client): Promise<void> {
+  await client.until('welcome');
+  client.send({ op: 'subscribe', id: '1', symbols: ['*'], mode: 'all', snapshot: false });
+  await client.until('live');
+}
+
+async function send(from: number, to: number): Promise<void> {
+  for (let at = from; at < to; at += BATCH) {
+    const numbers = Array.from({ length: Math.min(BATCH, to - at) }, (_, i) => at + i);
+    await writer.write(numbers.map((n) => makePill({ id: `p${n}`, symbol: `S${n % SYMBOLS}.T` })));
+  }
+}
+
+/** Slow readers that the Pro process has closed. */
+async function slowEnded(): Promise<number> {
+  const { body } = await request(`${pro.opsUrl}/metrics`);
+  const found = /closed_total\{reason="slow_consumer"\} (\d+)/.exec(await body.text());
+  return Number(found?.[1] ?? 0);
+}
+
+test('ten times the queue unread at the Pro process, and its death: all here, in order', async () => {
+  const [owner, other] = [
+    await createTestAccount(db, namespace, { tier: 'institutional' }),
+    await createTestAccount(db, namespace, { tier: 'pro' }),
+  ];
+  const from = 20_000 + Math.floor(Math.random() * 11_000);
+  const made = await createDedicatedStreams(db, { from, to: from + 99 }).create({
+    ...{ accountId: owner.id, label: 'desk', actor: 'system' },
+  });
+  if (made.kind !== 'ok') throw new Error(made.kind);
+  const url = dedicatedUrl('ws://127.0.0.1:{port}', made.stream);
+  const client = await waitFor('the dedicated socket', () => connect(url, { key: owner.key }));
+  await subscribe(client);
+
+  const proUrl = /"url":"(ws:[^"]+)"/.exec(pro.output())![1]!;
+  for (let i = 0; i < SLOW_READERS; i += 1) {
+    const slow = await connect(proUrl, { key: other.key });
+    await subscribe(slow);
+    slow.pause();
+  }
+  await send(0, PILLS);
+  await waitFor('the end of slow readers', async () => (await slowEnded()) === SLOW_READERS);
+  await pro.kill();
+  await send(PILLS, PILLS + BATCH);
+
+  const total = PILLS + BATCH;
+  await waitFor('all pills', () => client.pills().length >= total || `${client.pills().length}`);
+  expect(client.pills().length).toBe(total);
+  const last = new Map<string, { readonly cursor: string; readonly number: number }>();
+  for (const { symbol, cursor, prev, id } of client.pills()) {
+    const before = last.get(symbol);
+    if (before !== undefined) {
+      expect(prev).toBe(before.cursor);
+      expect(Number(id.slice(1))).toBe(before.number + SYMBOLS);
+    }
+    last.set(symbol, { cursor, number: Number(id.slice(1)) });
+  }
+  expect(last.size).toBe(SYMBOLS);
+});

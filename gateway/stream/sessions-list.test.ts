@@ -1,0 +1,187 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import getPort from 'get-port';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Database } from '../../lib/postgres/database.ts';
+import { createTestAccount, openTestDatabase } from '../../lib/testing/accounts.ts';
+import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
+import { openPostgresProxy, type PostgresProxy } from '../../lib/testing/postgres-proxy.ts';
+import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
+import { waitFor } from '../../lib/testing/wait.ts';
+import { createCustomer } from '../api/testing/customer.ts';
+import { closeClients, connect } from './testing/client.ts';
+
+let namespace: Namespace;
+let db: Database;
+let proxy: PostgresProxy;
+let outbox: string;
+let base: string;
+let urls: string[];
+const processes: TestProcess[] = [];
+
+async function startStream() {
+  const stream = await startProcess('gateway/stream/main.js', [], {
+    ...namespace.env,
+    DATABASE_URL: proxy.url,
+    STREAM_PORT: '0',
+  });
+  processes.push(stream);
+  await stream.ready();
+  return { stream, url: /"url":"(ws:[^"]+)"/.exec(stream.output())![1]! };
+}
+
+beforeAll(async () => {
+  namespace = await createNamespace();
+  db = openTestDatabase(namespace);
+  proxy = await openPostgresProxy(namespace.engines.postgresUrl);
+  outbox = await mkdtemp(path.join(os.tmpdir(), 'pillole-outbox-'));
+  const port = await getPort();
+  base = `http://127.0.0.1:${port}`;
+  const api = await startProcess('gateway/api/main.js', [], {
+    ...namespace.env,
+    API_PORT: String(port),
+    PUBLIC_URL: base,
+    MAIL_OUTBOX: outbox,
+  });
+  processes.push(api);
+  await api.ready();
+  urls = (await Promise.all([startStream(), startStream()])).map(({ url }) => url);
+});
+
+afterEach(closeClients);
+
+afterAll(async () => {
+  await Promise.all(processes.map((one) => one.stop()));
+  await proxy?.close();
+  await db?.destroy();
+  await rm(outbox, { recursive: true, force: true });
+});
+
+interface Listed {
+  readonly count: number;
+  readonly data: readonly { readonly session: string; readonly encoding: string }[];
+}
+
+async function list(key: string): Promise<Listed> {
+  const answer = await fetch(`${base}/api/stream/sessions`, { headers: { 'x-api-key': key } });
+  expect(answer.status).toBe(200);
+  return answer.json() as Promise<Listed>;
+}
+
+const listed = (key: string, count: number) =>
+  waitFor(`${count} listed`, async () => {
+    const all = await list(key);
+    return all.count === count && all;
+  });
+
+const close = (key: string, session: string) =>
+  fetch(`${base}/api/stream/sessions/${session}`, {
+    method: 'DELETE',
+    headers: { 'x-api-key': key },
+  }).then(({ status }) => status);
+
+describe('an owner', () => {
+  test('sees its sockets over all processes, oldest first, and nobody else’s', async () => {
+    const { key } = await createTestAccount(db, namespace, { tier: 'pro' });
+    const other = await createTestAccount(db, namespace, { tier: 'pro' });
+    await connect(urls[0]!, { key: other.key });
+    const first = await connect(urls[0]!, { key });
+    const { session } = await first.until('welcome');
+    const second = await connect(urls[1]!, { key, protocols: ['pills.v1.avro'] });
+    await second.until('welcome');
+    const { data } = await listed(key, 2);
+    expect(data[0]).toMatchObject({ session, address: '127.0.0.1', queue_ms: 0, encoding: 'json' });
+    expect(data[0]).toMatchObject({ key: expect.stringMatching(/^pil_live_…/) });
+    expect(data[1]!.encoding).toBe('avro');
+    await listed(other.key, 1);
+  });
+
+  test('closes one, and the other goes on', async () => {
+    const { key } = await createTestAccount(db, namespace, { tier: 'pro' });
+    const going = await connect(urls[1]!, { key });
+    const staying = await connect(urls[1]!, { key });
+    const { session } = await going.until('welcome');
+    await listed(key, 2);
+    expect(await close(key, session)).toBe(204);
+    expect(await going.until('error')).toMatchObject({ code: 'taken_over', close: 4504 });
+    expect(await going.closed).toMatchObject({ code: 4504 });
+    const { data } = await listed(key, 1);
+    expect(data[0]!.session).toBe((await staying.until('welcome')).session);
+    expect(await close(key, session)).toBe(404);
+  });
+
+  test('sees one that has gone no more, nor those of a process that was killed', async () => {
+    const { key } = await createTestAccount(db, namespace, { tier: 'pro' });
+    const { stream, url } = await startStream();
+    await (await connect(url, { key })).until('welcome');
+    await (await connect(urls[0]!, { key })).until('welcome');
+    await listed(key, 2);
+    await stream.kill();
+    await listed(key, 1);
+    closeClients();
+    await listed(key, 0);
+  });
+
+  test('has its limit over all processes: the newest go, the oldest stay', async () => {
+    const { key } = await createTestAccount(db, namespace, { tier: 'pro' });
+    const clients = [];
+    for (let n = 0; n < 19; n += 1) clients.push(await connect(urls[n % 2]!, { key }));
+    await listed(key, 19);
+    const extra = [await connect(urls[0]!, { key }), await connect(urls[1]!, { key })];
+    const gone = await Promise.race(extra.map((client) => client.closed));
+    expect(gone.code).toBe(4508);
+    await listed(key, 20);
+    for (const client of clients)
+      expect(client.frames.map(({ type }) => type)).not.toContain('error');
+  });
+
+  test('still sees them after PostgreSQL was away', async () => {
+    const { key } = await createTestAccount(db, namespace, { tier: 'pro' });
+    proxy.set('stream-sessions', 'cut');
+    try {
+      await waitFor('that it is noticed', () =>
+        processes.some((one) => one.output().includes('sessions cannot be written down')),
+      );
+    } finally {
+      proxy.set('stream-sessions', 'open');
+    }
+    await (await connect(urls[0]!, { key })).until('welcome');
+    await listed(key, 1);
+  });
+});
+
+describe('a browser’s socket', () => {
+  test('ends when its user signs out', async () => {
+    const alice = createCustomer(base, outbox, 'alice');
+    await alice.signUp();
+    await alice.subscribe('pro');
+    const made = await alice.send('POST', '/api/stream/tickets');
+    const client = await connect(`${urls[0]}?ticket=${made.body.ticket}`);
+    await client.until('welcome');
+    const { body } = await waitFor('the socket', async () => {
+      const answer = await alice.send('GET', '/api/stream/sessions');
+      return answer.body.count === 1 && answer;
+    });
+    expect(body.data[0].key).toBe('session');
+    expect((await alice.send('DELETE', '/api/session')).status).toBe(204);
+    expect(await client.until('error')).toMatchObject({ code: 'credential_expired', close: 4004 });
+  });
+});
+
+test('a key that opened a socket is known to have been used', async () => {
+  const { key, keyId } = await createTestAccount(db, namespace, { tier: 'pro' });
+  await (await connect(urls[0]!, { key })).until('welcome');
+  await waitFor(
+    'the last use',
+    async () => {
+      const row = await db
+        .selectFrom('api_keys')
+        .select('last_used_address')
+        .where('id', '=', keyId)
+        .executeTakeFirstOrThrow();
+      return row.last_used_address === '127.0.0.1';
+    },
+    30_000,
+  );
+});

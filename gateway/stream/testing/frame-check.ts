@@ -1,0 +1,16 @@
+import type { TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { SERVER_FRAME_SCHEMAS } from '../frame-schemas.ts';
+
+const CHECKS = new Map(
+  Object.entries(SERVER_FRAME_SCHEMAS).map(([type, schema]) => [type, Compile(schema as TSchema)]),
+);
+
+/** What a frame of the server has that its schema does not allow; undefined = nothing. */
+export function faultOfFrame(frame: unknown): string | undefined {
+  const { type } = frame as { readonly type?: string };
+  const check = CHECKS.get(type ?? '');
+  if (check === undefined) return `No frame is of type ${type}: ${JSON.stringify(frame)}`;
+  if (check.Check(frame)) return undefined;
+  return `${JSON.stringify(check.Errors(frame)).slice(0, 600)} in ${JSON.stringify(frame)}`;
+}

@@ -1,0 +1,164 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Database } from '../postgres/database.ts';
+import { openTestDatabase } from '../testing/accounts.ts';
+import { createNamespace, type Namespace } from '../testing/namespace.ts';
+import { openTestUsers, type TestUsers } from '../testing/users.ts';
+import { closeAccount } from './close-account.ts';
+import { PASSWORD_LIMITS } from './password-attempts.ts';
+import { createPasswords } from './passwords.ts';
+import { createTestBilling } from './test-billing.ts';
+import { createUsers, type Users } from './users.ts';
+
+const HOME = '192.0.2.1';
+const OLD = 'correct horse battery';
+const NEW = 'incorrect horse battery';
+
+let namespace: Namespace;
+let db: Database;
+let opened: TestUsers;
+let users: Users;
+let email: string;
+let emails = 0;
+
+beforeAll(async () => {
+  namespace = await createNamespace();
+  db = openTestDatabase(namespace);
+});
+
+afterAll(async () => {
+  await db?.destroy();
+});
+
+beforeEach(async () => {
+  opened = await openTestUsers(db);
+  ({ users } = opened);
+  emails += 1;
+  email = `trader${emails}@example.com`;
+});
+
+afterEach(async () => {
+  await opened.close();
+});
+
+const wanted = { password: OLD, accountName: 'Desk 4', address: HOME };
+
+const readUser = () =>
+  db.selectFrom('users').selectAll().where('email', '=', email).executeTakeFirstOrThrow();
+const readTokens = async () =>
+  db
+    .selectFrom('mail_tokens')
+    .selectAll()
+    .where('user_id', '=', (await readUser()).id)
+    .execute();
+
+/** Signs up; the mail for it is the first. @returns the token in it */
+async function signUp(): Promise<string> {
+  expect(await users.signUp({ ...wanted, email })).toEqual({ kind: 'ok' });
+  return opened.mailedToken(1);
+}
+
+async function signIn(password: string, address = HOME): Promise<string> {
+  return (await users.signIn(email, password, address)).kind;
+}
+
+describe('passwords that are tried', () => {
+  test('from many addresses of one IPv6 customer count as from one', async () => {
+    await signUp();
+    for (let wrong = 0; wrong < PASSWORD_LIMITS.ofUser.max; wrong += 1) {
+      expect(await signIn(NEW, `2001:db8::${wrong}`)).toBe('refused');
+    }
+    expect(await signIn(OLD, '2001:db8::ffff')).toBe('limited');
+    expect(await signIn(OLD, '2001:db8:0:1::1')).toBe('ok');
+  });
+
+  test('in a session count as those of a sign-in', async () => {
+    await signUp();
+    const { id } = await readUser();
+    for (let wrong = 0; wrong < PASSWORD_LIMITS.ofUser.max; wrong += 2) {
+      expect(await users.checkPassword(id, NEW, HOME)).toEqual({ kind: 'refused' });
+      expect(await users.changePassword(id, NEW, NEW, HOME)).toEqual({ kind: 'refused' });
+    }
+    opened.verified.length = 0;
+    expect(await users.checkPassword(id, OLD, HOME)).toMatchObject({ kind: 'limited' });
+    expect(await users.changePassword(id, OLD, NEW, HOME)).toMatchObject({ kind: 'limited' });
+    expect(await signIn(OLD)).toBe('limited');
+    expect(opened.verified).toEqual([]);
+    expect(await users.checkPassword(id, OLD, '198.51.100.1')).toEqual({ kind: 'ok' });
+  });
+
+  test('from many networks are limited; the user is let in from where it was, or by mail', async () => {
+    await signUp();
+    const [known, elsewhere] = ['198.51.100.1', '198.51.100.2'];
+    expect(await signIn(OLD, known)).toBe('ok');
+    const { max } = PASSWORD_LIMITS.ofUserEverywhere;
+    for (let wrong = 0; wrong < max; wrong += 1) {
+      expect(await signIn(NEW, `203.0.${wrong >> 3}.${wrong & 7}`)).toBe('refused');
+    }
+    const limited = await users.signIn(email, OLD, elsewhere);
+    if (limited.kind !== 'limited') throw new Error(limited.kind);
+    expect(limited.retryAfterS).toBeGreaterThan(23 * 3_600);
+    expect(await signIn(OLD, known)).toBe('ok');
+    expect(await signIn(OLD, elsewhere)).toBe('limited');
+    await users.requestReset(email, HOME);
+    expect(await users.resetPassword(await opened.mailedToken(2), NEW, HOME)).toBe(true);
+    expect(await signIn(NEW, elsewhere)).toBe('ok');
+  });
+
+  test('right ones do not count: 120 sign-ins in a day, each from another network', async () => {
+    await signUp();
+    for (let right = 0; right < 120; right += 1) {
+      expect(await signIn(OLD, `203.0.${right}.1`)).toBe('ok');
+    }
+  });
+});
+
+describe('a closed account', () => {
+  beforeEach(async () => {
+    await users.verifyEmail(await signUp());
+    const { account_id: accountId } = await readUser();
+    await closeAccount(
+      { db, billing: createTestBilling({ pepper: Buffer.alloc(32), pageUrl: 'http://x' }) },
+      { accountId, actor: 'user:usr_test' },
+    );
+  });
+
+  test('is told to whoever has the password, to nobody else, and begins no session', async () => {
+    expect(await signIn(NEW)).toBe('refused');
+    const closed = await users.signIn(email, OLD, HOME);
+    if (closed.kind !== 'closed') throw new Error(closed.kind);
+    const days = (closed.erasedAt.getTime() - Date.now()) / 86_400_000;
+    expect(Math.abs(days - 30)).toBeLessThan(0.01);
+    const { id } = await readUser();
+    const rows = await db.selectFrom('sessions').selectAll().where('user_id', '=', id).execute();
+    expect(rows).toEqual([]);
+  });
+
+  test('is told by mail to whoever signs up again or wants a password: no token leaves', async () => {
+    expect(await users.requestReset(email, HOME)).toEqual({ kind: 'ok' });
+    expect(await users.signUp({ ...wanted, email })).toEqual({ kind: 'ok' });
+    expect(await users.resendVerification(email, HOME)).toEqual({ kind: 'ok' });
+    const [, ...later] = await opened.subjects();
+    expect(later).toEqual(['Your account is closed', 'Your account is closed']);
+    expect(await readTokens()).toEqual([]);
+  });
+});
+
+test('a sign-in that a new password overtakes begins no session', async () => {
+  await signUp();
+  const { id } = await readUser();
+  const slow = createPasswords({ ln: 4, r: 8, p: 1 });
+  let isChanged = false;
+  const overtaken = createUsers({
+    ...{ db, mails: opened.mails, publicUrl: 'http://127.0.0.1:1' },
+    passwords: {
+      hash: slow.hash,
+      async verify(password, hash) {
+        const isRight = await slow.verify(password, hash);
+        isChanged = (await users.changePassword(id, OLD, NEW, HOME)).kind === 'ok';
+        return isRight;
+      },
+    },
+  });
+  expect(await overtaken.signIn(email, OLD, HOME)).toEqual({ kind: 'refused' });
+  expect(isChanged).toBe(true);
+});

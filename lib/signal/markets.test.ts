@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { createMarkets } from './markets.ts';
+import { ALWAYS_OPEN, NO_CALENDAR } from './silence.ts';
+
+const ms = (time: string) => Date.parse(time);
+
+test('a venue through its day, a weekend and a holiday: since when, and when it opens next', () => {
+  const markets = createMarkets();
+  const at = (time: string) => markets.of('7203.T', ms(time));
+  expect(at('2026-11-20T10:00+09:00')).toEqual({
+    state: 'open',
+    sinceMs: ms('2026-11-20T09:00+09:00'),
+    opensMs: undefined,
+  });
+  expect(at('2026-11-20T11:45+09:00')).toEqual({
+    state: 'lunch_break',
+    sinceMs: ms('2026-11-20T11:30+09:00'),
+    opensMs: ms('2026-11-20T12:30+09:00'),
+  });
+  // Saturday before Labour Thanksgiving Day: the market opens on Tuesday.
+  const opensMs = ms('2026-11-24T09:00+09:00');
+  expect(at('2026-11-21T12:00+09:00')).toMatchObject({ state: 'closed', opensMs });
+  expect(at('2026-11-23T12:00+09:00')).toMatchObject({ state: 'holiday', opensMs });
+  // Past the calendar nothing is known.
+  expect(at('2099-01-05T10:00+09:00')).toMatchObject({ state: 'unknown', opensMs: undefined });
+});
+
+test('an answer is one object until it changes, also when the clock goes back', () => {
+  const { of } = createMarkets();
+  const before = of('0700.HK', ms('2026-11-20T09:30+08:00'));
+  expect(of('0005.HK', ms('2026-11-20T11:59:59.999+08:00'))).toBe(before);
+  const lunch = of('0700.HK', ms('2026-11-20T12:00+08:00'));
+  expect(lunch.state).toBe('lunch_break');
+  expect(of('0700.HK', ms('2026-11-20T11:59:59+08:00')).state).toBe('open');
+});
+
+test('test symbols never close, others without a venue are not known', () => {
+  const { of } = createMarkets();
+  const saturday = ms('2026-11-21T10:00Z');
+  expect(of('TEST:7203.T', saturday)).toBe(ALWAYS_OPEN);
+  expect(of('AAPL', saturday)).toBe(NO_CALENDAR);
+  expect(of('BTC/USD', saturday)).toBe(NO_CALENDAR);
+});
+
+test('an override holds from the moment it is given', () => {
+  const markets = createMarkets();
+  const noon = ms('2026-11-20T10:30+08:00');
+  expect(markets.at('XHKG', noon).state).toBe('open');
+  markets.override({ XHKG: { '2026-11-20': 'closed' } });
+  expect(markets.at('XHKG', noon)).toMatchObject({
+    state: 'holiday',
+    opensMs: ms('2026-11-23T09:30+08:00'),
+  });
+  expect(markets.at('XTKS', noon).state).toBe('lunch_break');
+  markets.override({});
+  expect(markets.at('XHKG', noon).state).toBe('open');
+});

@@ -1,0 +1,148 @@
+import type { QuickPool } from '../postgres/quick-pool.ts';
+
+/** Rows of a process that is gone are cleared after this. */
+const CLEARED_AFTER_S = 60;
+/** A process that missed so many of its writes is not counted against anyone. */
+const COUNTED_S = 1.5;
+
+/** An open socket, as its process writes it down. */
+export interface OpenSession {
+  readonly session: string;
+  readonly accountId: string;
+  readonly sessionHash: Buffer | undefined;
+  readonly hint: string;
+  readonly address: string;
+  readonly encoding: 'json' | 'avro';
+  readonly openedAt: Date;
+  readonly queueMs: number;
+  readonly queueBytes: number;
+}
+
+/** What changed since the last write that went through. */
+export interface SessionChanges {
+  readonly opened: readonly OpenSession[];
+  readonly closed: readonly string[];
+  readonly lags: readonly Pick<OpenSession, 'session' | 'queueMs' | 'queueBytes'>[];
+}
+
+/** What a process must know of its sockets. */
+export interface SessionOrders {
+  /** Sockets of this process that must end: their owner asks for it, or their sign-in has ended. */
+  readonly ends: readonly { readonly session: string; readonly why: 'asked' | 'signed_out' }[];
+  /**
+   * Sockets of this process whose account has older ones, here and elsewhere, in number `before`;
+   * only those with `countedFrom` of them or more.
+   */
+  readonly crowded: readonly { readonly session: string; readonly before: number }[];
+}
+
+/** One process's place among the stream processes. */
+export interface SessionRegistry {
+  /** Says that the process lives, and writes changes. @throws what the database says */
+  write(changes: SessionChanges): Promise<void>;
+  /** @throws what the database says */
+  read(): Promise<SessionOrders>;
+  /** The process holds no sockets any more. @throws what the database says */
+  leave(): Promise<void>;
+}
+
+/**
+ * Opens a place. Two processes may see the same account over its limit for a moment, so that
+ * `crowded` is a reason to act only when it lasts.
+ * @param process random name of this life of the process
+ * @param countedFrom the smallest limit of connections that any account has
+ */
+export function createSessionRegistry(
+  process: string,
+  pool: QuickPool,
+  countedFrom: number,
+): SessionRegistry {
+  return {
+    async write({ opened, closed, lags }) {
+      await pool.query(ALIVE, [process, CLEARED_AFTER_S]);
+      if (closed.length > 0) await pool.query(CLOSE, [process, closed]);
+      if (opened.length > 0) await pool.query(OPEN, openValues(process, opened));
+      if (lags.length > 0) {
+        await pool.query(LAG, [
+          process,
+          lags.map(({ session }) => session),
+          lags.map(({ queueMs }) => queueMs),
+          lags.map(({ queueBytes }) => queueBytes),
+        ]);
+      }
+    },
+    async read() {
+      const ends = await pool.query<SessionOrders['ends'][number]>(ENDS, [process]);
+      const crowded = await pool.query<{ session: string; before: string }>(CROWDED, [
+        process,
+        COUNTED_S,
+        countedFrom,
+      ]);
+      return {
+        ends,
+        crowded: crowded.map(({ session, before }) => ({ session, before: Number(before) })),
+      };
+    },
+    async leave() {
+      await pool.query('DELETE FROM stream_processes WHERE process = $1', [process]);
+    },
+  };
+}
+
+const ALIVE = `
+  WITH gone AS (
+    DELETE FROM stream_processes
+    WHERE process <> $1 AND seen_at < now() - make_interval(secs => $2)
+  )
+  INSERT INTO stream_processes (process, seen_at) VALUES ($1, clock_timestamp())
+  ON CONFLICT (process) DO UPDATE SET seen_at = clock_timestamp()`;
+
+const CLOSE = 'DELETE FROM stream_sessions WHERE process = $1 AND session = ANY($2::text[])';
+
+// An account that was erased meanwhile must not fail the others.
+const OPEN = `
+  INSERT INTO stream_sessions (process, session, account_id, session_hash, hint, address, encoding,
+    opened_at, queue_ms, queue_bytes)
+  SELECT $1, n.* FROM unnest($2::text[], $3::text[], $4::bytea[], $5::text[], $6::text[],
+    $7::text[], $8::timestamptz[], $9::int[], $10::bigint[]) AS
+    n(session, account_id, session_hash, hint, address, encoding, opened_at, queue_ms, queue_bytes)
+  WHERE EXISTS (SELECT FROM accounts WHERE id = n.account_id)
+  ON CONFLICT (session) DO NOTHING`;
+
+const LAG = `
+  UPDATE stream_sessions s SET queue_ms = n.queue_ms, queue_bytes = n.queue_bytes
+  FROM unnest($2::text[], $3::int[], $4::bigint[]) AS n(session, queue_ms, queue_bytes)
+  WHERE s.process = $1 AND s.session = n.session`;
+
+const ENDS = `
+  SELECT s.session, CASE WHEN s.end_asked_at IS NULL THEN 'signed_out' ELSE 'asked' END AS why
+  FROM stream_sessions s
+  WHERE s.process = $1 AND (s.end_asked_at IS NOT NULL OR s.session_hash IS NOT NULL AND NOT EXISTS (
+    SELECT FROM sessions t WHERE t.hash = s.session_hash AND t.expires_at > now()))`;
+
+const CROWDED = `
+  SELECT session, before FROM (
+    SELECT s.session, s.process, row_number()
+      OVER (PARTITION BY s.account_id ORDER BY s.opened_at, s.session) - 1 AS before
+    FROM stream_sessions s JOIN stream_processes p ON p.process = s.process
+    WHERE p.seen_at > now() - make_interval(secs => $2) AND s.account_id IN (
+      SELECT account_id FROM stream_sessions GROUP BY account_id
+      HAVING count(*) > $3 AND bool_or(process = $1) AND bool_or(process <> $1))
+  ) AS ranked
+  WHERE process = $1 AND before >= $3`;
+
+function openValues(process: string, opened: readonly OpenSession[]): readonly unknown[] {
+  const column = <K extends keyof OpenSession>(name: K) => opened.map((one) => one[name]);
+  return [
+    process,
+    column('session'),
+    column('accountId'),
+    opened.map(({ sessionHash }) => sessionHash ?? null),
+    column('hint'),
+    column('address'),
+    column('encoding'),
+    column('openedAt'),
+    column('queueMs'),
+    column('queueBytes'),
+  ];
+}
