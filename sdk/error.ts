@@ -5,7 +5,9 @@ export type Retry =
   /** Nothing happened; again after `retryAfterMs`, or soon. */
   | 'after'
   /** It may have happened; the same id again is safe. */
-  | 'same_id';
+  | 'same_id'
+  /** It may have happened: look before you do it again. */
+  | 'check';
 
 /** A problem document of the platform (RFC 9457), as it came. */
 export interface Problem {

@@ -152,6 +152,6 @@ const DESCRIPTION = [
   `${LIMITS.framesInPerSecond} frames a second at most (burst ${LIMITS.framesInBurst}).`,
   'Say who you are by the X-API-Key header, by `?ticket=`, or by `auth` as the first frame.',
   'The server refuses by an `error` frame and a close code of its own. What breaks RFC 6455 itself,',
-  'as a frame over the limit or text that is not UTF-8, is cut without one (1006).',
+  'as a frame over 16 KiB or text that is not UTF-8, is cut without one (1006).',
   'With the subprotocol `pills.v1.avro` pills come as binary frames; all else stays JSON.',
 ].join(' ');

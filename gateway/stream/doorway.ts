@@ -10,7 +10,10 @@ import type { Handshake, SocketEvents } from './server.ts';
 
 /** What all doorways of a process share. */
 export interface Door {
-  readonly limits: Pick<typeof LIMITS, 'authTimeoutMs' | 'keptFrameBytesMax' | 'framesInBurst'>;
+  readonly limits: Pick<
+    typeof LIMITS,
+    'authTimeoutMs' | 'frameInBytesMax' | 'keptFrameBytesMax' | 'framesInBurst'
+  >;
   /** Counts the socket in. @returns why it must go at once */
   enter(address: string, origin: string): Refusal | undefined;
   /** Counts it out, whoever ended it. */
@@ -58,7 +61,9 @@ export class Doorway implements SocketEvents {
   }
 
   receive(bytes: Buffer, isBinary: boolean): void {
-    if (this.#connection !== undefined) this.#connection.receive(bytes, isBinary);
+    const { frameInBytesMax } = this.#door.limits;
+    if (bytes.length > frameInBytesMax) this.#end(tooLarge(bytes.length, frameInBytesMax));
+    else if (this.#connection !== undefined) this.#connection.receive(bytes, isBinary);
     else if (this.#state === 'asking') this.#keep(bytes, isBinary);
     else if (this.#state === 'waiting') this.#readAuth(bytes, isBinary);
   }
@@ -111,8 +116,7 @@ export class Doorway implements SocketEvents {
       .catch((error) => {
         // A fault ends one connection, never the process.
         this.#door.onFault(error);
-        if (this.#connection === undefined) this.#refuse(INTERNAL);
-        else this.#connection.fail(INTERNAL.code, INTERNAL.message);
+        this.#end(INTERNAL);
       });
   }
 
@@ -134,6 +138,12 @@ export class Doorway implements SocketEvents {
     }
   }
 
+  /** Ends it, known or not. */
+  #end(refusal: Refusal): void {
+    if (this.#connection === undefined) this.#refuse(refusal);
+    else this.#connection.fail(refusal.code, refusal.message);
+  }
+
   #refuse({ code, message, more }: Refusal): void {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
@@ -144,7 +154,12 @@ export class Doorway implements SocketEvents {
   }
 }
 
-const INTERNAL = { code: 'internal', message: 'A fault of ours.', more: {} } as const;
+function tooLarge(bytes: number, max: number): Refusal {
+  const message = `A frame of ${bytes} bytes; ${max} are allowed. Name fewer symbols in each.`;
+  return { code: 'frame_too_large', message, more: {} };
+}
+
+const INTERNAL: Refusal = { code: 'internal', message: 'A fault of ours.', more: {} };
 const AUTH_MISSING: Refusal = {
   code: 'auth_missing',
   message:

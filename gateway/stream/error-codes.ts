@@ -34,6 +34,7 @@ export const ERROR_CODES = {
   symbol_limit: { meaning: 'The connection names too many symbols.' },
   too_fast: { meaning: 'More frames a second than allowed.', close: 'too_fast' },
   protocol_error: { meaning: 'Too many faulty frames.', close: 'protocol_error' },
+  frame_too_large: { meaning: 'A frame was over the limit.', close: 'frame_too_large' },
   slow_consumer: { meaning: 'More waited unread than the queue holds.', close: 'slow_consumer' },
   origin_refused: { meaning: 'Pages of this origin may not connect.', close: 'origin_refused' },
   taken_over: { meaning: 'The owner closed the session.', close: 'taken_over' },

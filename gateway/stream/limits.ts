@@ -16,6 +16,8 @@ export const LIMITS = {
   /** Frames of one socket that arrive while its credential is looked up. */
   keptFrameBytesMax: 16_384,
   frameInBytesMax: 4_096,
+  /** A frame over the limit is read up to here, to be refused with a word; longer ones are cut. */
+  frameReadBytesMax: 16_384,
   framesInPerSecond: 5,
   framesInBurst: 20,
   /** Faulty frames before the connection is closed; one is forgiven every 10 s. */

@@ -11,9 +11,10 @@ export interface QuietDesk {
   onGroup(group: Group): void;
   /**
    * Tells some of it: `framesPerTurn`, and the sums of one seat more at the most.
+   * @param isJudged whether all were judged: a sum begun before would be a part of itself
    * @returns whether more can be told in a next turn
    */
-  turn(nowMs: number): boolean;
+  turn(nowMs: number, isJudged: boolean): boolean;
 }
 
 export interface QuietDeskOptions {
@@ -108,8 +109,9 @@ export function createQuietDesk(options: QuietDeskOptions): QuietDesk {
     }
     return count;
   };
-  const tellNews = (nowMs: number, max: number): number => {
-    if (news === undefined && dirty.size > 0 && nowMs - newsAtMs >= summaryMs) {
+  const tellNews = (nowMs: number, max: number, isJudged: boolean): number => {
+    const isDue = isJudged && nowMs - newsAtMs >= summaryMs;
+    if (news === undefined && dirty.size > 0 && isDue) {
       newsAtMs = nowMs;
       const made = [...dirty].map((group) => quietSummaryFrame(group, nowMs));
       news = { frames: made, rest: [...starSeats()][Symbol.iterator]() };
@@ -160,12 +162,12 @@ export function createQuietDesk(options: QuietDeskOptions): QuietDesk {
       if (seatsNaming(symbol)[Symbol.iterator]().next().done !== true) changed.add(symbol);
     },
     onGroup: (group) => void dirty.add(group),
-    turn(nowMs) {
+    turn(nowMs, isJudged) {
       let left = framesPerTurn;
       left -= tellChanged(left);
       left -= tellOwed(left);
       left -= tellBehind(nowMs, left);
-      left -= tellNews(nowMs, left);
+      left -= tellNews(nowMs, left, isJudged);
       return left <= 0 || changed.size > 0 || current !== undefined || news !== undefined;
     },
   };

@@ -69,7 +69,7 @@ export function createQuiet(options: QuietOptions): QuietTeller {
   const turn = () => {
     const nowMs = nowMicros() / 1000;
     const checksLeft = watch.turn(nowMs, isHearing());
-    const framesLeft = desk.turn(nowMs);
+    const framesLeft = desk.turn(nowMs, checksLeft === 0);
     if (checksLeft > 0 || framesLeft) request(limits.quietTurnMs);
   };
   const request = (delayMs: number) => {

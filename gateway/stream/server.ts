@@ -33,7 +33,7 @@ export interface ServerOptions {
   readonly port: number;
   readonly path: string;
   readonly limits: {
-    readonly frameInBytesMax: number;
+    readonly frameReadBytesMax: number;
     readonly uwsBufferBytesMax: number;
     readonly silentPeerS: number;
   };
@@ -135,7 +135,7 @@ export async function startServer(options: ServerOptions): Promise<StreamServer>
 
   app.ws<Peer>(path, {
     compression: 0, // none: DISABLED is missing in the types, and is 0
-    maxPayloadLength: limits.frameInBytesMax,
+    maxPayloadLength: limits.frameReadBytesMax,
     maxBackpressure: limits.uwsBufferBytesMax,
     closeOnBackpressureLimit: false,
     idleTimeout: limits.silentPeerS,

@@ -1,6 +1,7 @@
 import { Kysely, PostgresDialect, type PostgresPoolClient } from 'kysely';
 import pg from 'pg';
 import type { Log } from '../log.ts';
+import { SchemaIntrospector } from './introspector.ts';
 import type { Tables } from './tables.ts';
 
 export type Database = Kysely<Tables>;
@@ -75,9 +76,9 @@ export function openDatabase(options: DatabaseOptions): Database {
   // One that breaks in use fails its query; without a listener it would end the process as well.
   pool.on('connect', (client) => client.on('error', () => {}));
   const connect = async () => lend(await pool.connect());
-  return new Kysely<Tables>({
-    dialect: new PostgresDialect({ pool: { connect, end: () => pool.end() } }),
-  });
+  const dialect = new PostgresDialect({ pool: { connect, end: () => pool.end() } });
+  dialect.createIntrospector = (db) => new SchemaIntrospector(db, schemaName(options.namespace));
+  return new Kysely<Tables>({ dialect });
 }
 
 /**

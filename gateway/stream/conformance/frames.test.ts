@@ -109,13 +109,26 @@ describe('a message that is not of ours is answered by an error, and the connect
   });
 });
 
+describe('over our own limit of 4 KiB it is told so, and closed with 4506', () => {
+  test.each<[string, Buffer[]]>([
+    ['a frame', [textFrame(padded(4_097))]],
+    ['fragments together', fragments(padded(4_000), ' '.repeat(97))],
+    ['the most that is read', [textFrame(padded(16_384))]],
+  ])('%s', async (_what, frames) => {
+    const client = await stream.open();
+    client.write(...frames);
+    expect((await client.ended).code).toBe(4506);
+    expect(told(client)).toEqual([['error', 'frame_too_large']]);
+  });
+});
+
 describe('what RFC 6455 forbids ends the connection, unanswered', () => {
   test.each<[string, Buffer[]]>([
-    ['a frame over 4 KiB', [textFrame(padded(4_097))]],
-    ['fragments over 4 KiB together', fragments(padded(4_000), ' '.repeat(97))],
+    ['a frame over 16 KiB', [textFrame(padded(16_385))]],
+    ['fragments over 16 KiB together', fragments(padded(16_000), ' '.repeat(385))],
     [
-      'a length of 4 KiB and a byte, nothing sent',
-      [encodeFrame({ ...text(''), toldLength: 4_097n })],
+      'a length of 16 KiB and a byte, nothing sent',
+      [encodeFrame({ ...text(''), toldLength: 16_385n })],
     ],
     ['a length of 2^63', [encodeFrame({ ...text(''), toldLength: 1n << 63n, lengthBytes: 8 })]],
     ['a ping over 125 bytes', [control(OPCODE.ping, 126)]],
