@@ -114,7 +114,8 @@ const has = (client: Client, ids: readonly string[]) =>
 
 async function send(count: number): Promise<string[]> {
   const pills = Array.from({ length: count }, (_, i) => makePill({ symbol: `S${i % 7}.T` }));
-  await writer.write(pills);
+  // On a busy machine the log may be late to acknowledge: a repeat has no second effect.
+  await waitFor('the log', () => writer.write(pills).then(() => true));
   return pills.map(({ id }) => id);
 }
 
