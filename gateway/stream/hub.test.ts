@@ -45,6 +45,7 @@ describe('the hub', () => {
       expect(sent).toHaveLength((n + 1) * 10);
       model.pass(1);
     }
+    expect(model.hub.spacingMs()).toBe(0);
   });
 
   test.each([
@@ -58,6 +59,8 @@ describe('the hub', () => {
       model.publish([{ symbol: 'AA' }]);
       model.pass(1);
     }
+    // The log is read no more often than this: what is held back there is not held back again.
+    expect(model.hub.spacingMs()).toBe(heldMsMax);
     model.pass(20);
     const own = sent.filter(({ socket }) => socket === 0);
     let at = 0;
