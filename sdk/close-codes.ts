@@ -24,6 +24,7 @@ const CODES: Readonly<Record<number, string>> = {
   4508: 'connection_limit',
   4509: 'address_refused',
   4510: 'subscription_ended',
+  4511: 'dedicated_removed',
 };
 
 /** 1007 bad UTF-8, 1009 too large: a frame of ours was refused, and would be again. */

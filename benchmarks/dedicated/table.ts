@@ -15,7 +15,7 @@ export interface Summary {
   readonly ratio: number;
   readonly ratioMin: number;
   readonly ratioMax: number;
-  readonly isKept: boolean;
+  readonly verdict: 'kept' | 'MISSED' | 'INVALID';
 }
 
 export function summarise(cells: readonly Cell[]): Summary[] {
@@ -36,7 +36,11 @@ export function summarise(cells: readonly Cell[]): Summary[] {
       p999: of((cell) => cell.delivered.p999),
       ackP99: of((cell) => cell.acknowledged.p99),
       ...{ ratio, ratioMin: Math.min(...ratios), ratioMax: Math.max(...ratios) },
-      isKept: ratio <= RATIO_MAX,
+      verdict: !own.every(({ valid }) => valid)
+        ? 'INVALID'
+        : ratio <= RATIO_MAX
+          ? 'kept'
+          : 'MISSED',
     };
   });
 }
@@ -56,7 +60,7 @@ export function dedicatedTable(result: DedicatedResult): string {
     row([
       ...[one.trouble, ms(one.p50), ms(one.p99), ms(one.p999), ms(one.ackP99)],
       ...[one.ratio, one.ratioMin, one.ratioMax].map((ratio) => ratio.toFixed(2)),
-      one.isKept ? 'kept' : 'MISSED',
+      one.verdict,
     ]),
   );
   const invalid = cells.filter(({ valid }) => !valid).length;

@@ -46,7 +46,14 @@ async function cursorOf(from: Stack, symbol: string): Promise<string | undefined
 test('one life after another: Ctrl-C, the data again, kill -9, the data again', async () => {
   stack = await launchStack(folder);
   const { processes, ...addresses } = stack.addresses();
-  expect(Object.keys(processes)).toEqual(['ingest', 'latest', 'analytics', 'api', 'stream']);
+  expect(Object.keys(processes)).toEqual([
+    'ingest',
+    'latest',
+    'analytics',
+    'api',
+    'stream',
+    'dedicated',
+  ]);
   expect(Object.keys(addresses)).toEqual([
     ...['ingest', 'api', 'stream', 'kafka', 'registry', 'clickhouse', 'postgres'],
   ]);

@@ -18,6 +18,8 @@ export const LIMITS = {
   endMs: 1_500,
   /** From the signal to the kill; below the time in which the supervisor itself must be gone. */
   stopMs: 5_000,
+  /** After one could not be started at all. */
+  startAgainMs: 5_000,
   backoff: { firstMs: 200, maxMs: 10_000, resetAfterMs: 30_000 },
   /** How often rows that were removed long ago are deleted. */
   pruneMs: 3_600_000,

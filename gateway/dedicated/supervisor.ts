@@ -63,7 +63,11 @@ export function openSupervisor({ config, db, ends, log }: SupervisorOptions): Su
     });
   const startOne = (wanted: Wanted) =>
     attend(wanted.name, async () => {
-      const one = await runOne(wanted, config, log, () => wake.now());
+      const one = await runOne(wanted, config, log, () => wake.now()).catch(async (error) => {
+        // What cannot be started at all (no room, no folder) is not tried in a circle.
+        await nap(LIMITS.startAgainMs, closing.signal);
+        throw error;
+      });
       running.set(wanted.name, one);
       if (closing.signal.aborted) await one.stop();
     });

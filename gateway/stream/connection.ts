@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { formatPosition } from '../../schemas/position.ts';
+import { formatPosition, type Offsets } from '../../schemas/position.ts';
 import type { Micros } from '../../schemas/timestamp.ts';
 import { CLOSE_CODES, type CloseName } from './close-codes.ts';
 import type { Codec } from './codec.ts';
@@ -67,6 +67,8 @@ export class Connection {
   readonly #house: House;
   readonly #seat: Seat;
   readonly #inbox: Inbox;
+  /** What a resume that is being prepared goes on from; nothing beyond it was handed over yet. */
+  #pendingAfter: Offsets | undefined;
   /** Whose it is; renewed when the account's access changes. */
   member: Member;
   #dead = false;
@@ -220,9 +222,12 @@ export class Connection {
       this.#handOver(frame, reached);
       return;
     }
+    this.#pendingAfter =
+      frame.resume?.kind === 'position' ? frame.resume.position.offsets : NOWHERE;
     this.#inbox.hold();
     reached
       .then((past) => {
+        this.#pendingAfter = undefined;
         if (this.#dead) return;
         this.#handOver(frame, past);
         this.#inbox.release();
@@ -277,10 +282,23 @@ export class Connection {
    */
   #position(queuedIsLost: boolean): string {
     const { board } = this.#house;
-    if (!queuedIsLost && !this.outbox.holdsPills) return board.position();
+    const pending = this.#pendingAfter;
+    if (pending === undefined && !queuedIsLost && !this.outbox.holdsPills) return board.position();
     const offsets = new Map(board.offsets);
+    if (pending !== undefined) lowerTo(pending, offsets);
     this.outbox.lower(offsets, queuedIsLost);
     return formatPosition(board.epoch, offsets);
+  }
+}
+
+/** The beginning of every partition: where one resumes from by time, it is not known yet. */
+const NOWHERE: Offsets = new Map();
+
+function lowerTo(bound: Offsets, offsets: Map<number, number>): void {
+  for (const [partition, offset] of offsets) {
+    const until = bound.get(partition);
+    if (until === undefined) offsets.delete(partition);
+    else if (until < offset) offsets.set(partition, until);
   }
 }
 

@@ -56,7 +56,11 @@ export function createDoor(options: DoorOptions): Door {
       admission.leave(address);
     },
     authenticate: (credential, address) => authenticate(keyring, credential, address),
-    refusalOf: members.refusalOf,
+    refusalOf(member) {
+      // The process may have begun to stop while the credential was looked up.
+      const waits = notReady();
+      return waits === undefined ? members.refusalOf(member) : tellNotReady(waits);
+    },
     connect(socket, manner, member) {
       count(socket.address, -1);
       const connection = new Connection(socket, manner, member, house);

@@ -14,7 +14,8 @@ export const CursorOrNull = (description: string) =>
 
 export const PositionSchema = Type.String({
   pattern: '^[a-z0-9]{1,16}:(\\d{1,5}-\\d{1,16}(,\\d{1,5}-\\d{1,16})*)?$',
-  description: 'All that matched up to and including these cursors has been sent: resume from it.',
+  description:
+    'All that matched up to and including these cursors has been sent, once every subscribe that you sent is `live`: resume from it.',
 });
 
 export const TimeSchema = Type.String({

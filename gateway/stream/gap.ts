@@ -31,7 +31,16 @@ export function gapFrames(
   place: GapPlace,
   accountId: string,
   symbols: readonly string[],
-  { position, reason }: { readonly position: Position; readonly reason: NotRecovered },
+  {
+    position,
+    reason,
+    backfill,
+  }: {
+    readonly position: Position;
+    readonly reason: NotRecovered;
+    /** Asked for too: the last of it is not known by symbol, so the partition's end is named. */
+    readonly backfill: boolean;
+  },
 ): Buffer[] {
   const { board } = place;
   if (position.epoch !== board.epoch) return [];
@@ -50,8 +59,10 @@ export function gapFrames(
       for (const [partition, offset] of board.offsets) tell(symbol, partition, offset);
       continue;
     }
-    const last = board.get(symbol)?.lastOffset ?? undefined;
-    if (last !== undefined) tell(symbol, place.partitionOf(symbol), last);
+    const row = board.get(symbol);
+    const partition = place.partitionOf(symbol);
+    const last = backfill ? row && board.offsets.get(partition) : row?.lastOffset;
+    if (last !== undefined && last !== null) tell(symbol, partition, last);
   }
   return frames;
 }

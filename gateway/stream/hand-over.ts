@@ -76,7 +76,7 @@ export function handOver(
     if (pills.length > 0) seat.outbox.pushSource(createReplaySource(source), pills.length);
   } else {
     if (replay.recovered === false && frame.resume?.kind === 'position') {
-      const missed = { position: frame.resume.position, reason: replay.reason };
+      const missed = { position: frame.resume.position, reason: replay.reason, backfill };
       for (const gap of gapFrames(place, member.accountId, accepted, missed)) seat.outbox.push(gap);
     }
     if (frame.snapshot || replay.recovered === false) {

@@ -36,7 +36,7 @@ export class Inbox {
   readonly #frames: Bucket;
   readonly #faults: Bucket;
   /** Frames that wait; undefined = none has to. Bounded by the pace and by `#keptBytes`. */
-  #kept: ClientFrame[] | undefined;
+  #kept: { readonly frame: ClientFrame; readonly bytes: number }[] | undefined;
   #keptBytes = 0;
 
   constructor(limits: InboxLimits, nowMs: () => number, reader: Reader) {
@@ -77,9 +77,10 @@ export class Inbox {
     this.#kept = undefined;
     this.#keptBytes = 0;
     for (let at = 0; at < kept.length; at += 1) {
-      this.#reader.answer(kept[at]!);
+      this.#reader.answer(kept[at]!.frame);
       if (this.#kept !== undefined) {
         this.#kept = kept.slice(at + 1);
+        this.#keptBytes = this.#kept.reduce((sum, { bytes }) => sum + bytes, 0);
         return;
       }
     }
@@ -87,7 +88,7 @@ export class Inbox {
 
   #keep(frame: ClientFrame, bytes: number): void {
     this.#keptBytes += bytes;
-    this.#kept!.push(frame);
+    this.#kept!.push({ frame, bytes });
     const { keptFrameBytesMax } = this.#limits;
     if (this.#keptBytes <= keptFrameBytesMax) return;
     const message = `More than ${keptFrameBytesMax} bytes while a resume is prepared.`;

@@ -28,7 +28,7 @@ export interface Members {
 export function createMembers(keyring: Keyring, nowMs: () => number, log: Log): Members {
   const byAccount = new Map<string, Set<Connection>>();
   const doubted = new Set<Connection>();
-  const waiting: Connection[] = [];
+  const waiting = new Set<Connection>();
   let asking = 0;
 
   const isOpen = (connection: Connection) =>
@@ -54,8 +54,9 @@ export function createMembers(keyring: Keyring, nowMs: () => number, log: Log): 
   };
   const pump = () => {
     while (asking < CONFIRMS_MAX) {
-      const connection = waiting.shift();
+      const [connection] = waiting;
       if (connection === undefined) return;
+      waiting.delete(connection);
       asking += 1;
       void confirm(keyring, connection.member, connection.address)
         .then((admitted) => settle(connection, admitted))
@@ -72,7 +73,7 @@ export function createMembers(keyring: Keyring, nowMs: () => number, log: Log): 
   const doubt = (connections: Iterable<Connection>) => {
     for (const connection of connections) {
       doubted.add(connection);
-      waiting.push(connection);
+      waiting.add(connection);
     }
     pump();
   };
@@ -101,7 +102,7 @@ export function createMembers(keyring: Keyring, nowMs: () => number, log: Log): 
         for (const one of all()) one.fail(UNAVAILABLE.code, UNAVAILABLE.message, UNAVAILABLE.more);
         return;
       }
-      const isBusy = waiting.length > 0;
+      const isBusy = waiting.size > 0;
       const due = all().filter((one) => now >= one.member.endsAtMs);
       if (!isBusy) doubt(new Set([...due, ...doubted]));
     },

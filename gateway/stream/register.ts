@@ -6,8 +6,6 @@ import { SIGNED_OUT } from './member.ts';
 
 /** Between two writes. Twice that, and a close that was asked for has happened. */
 const WRITE_EVERY_MS = 400;
-/** After so long without a write others may have cleared our rows: all are written anew. */
-const FORGOTTEN_MS = 30_000;
 /** Looks at which an account must be over its limit: ghosts of a process that died are gone then. */
 const CROWDED_LOOKS = 4;
 
@@ -21,7 +19,7 @@ export interface Register {
 
 /**
  * Opens the register: a write after another, each with all that changed since the last. While
- * PostgreSQL is away nothing is lost: what changed waits, bounded by the open sockets.
+ * PostgreSQL is away nothing is lost: what changed waits, bounded by the sockets opened meanwhile.
  */
 export function openRegister(registry: SessionRegistry, log: Log): Register {
   const connections = new Map<string, Connection>();
@@ -29,7 +27,6 @@ export function openRegister(registry: SessionRegistry, log: Log): Register {
   const closed = new Set<string>();
   const lagging = new Map<string, number>();
   const crowded = new Map<string, number>();
-  let writtenAtMs: number | undefined;
   let isAway = false;
   let isClosing = false;
   let timer: NodeJS.Timeout | undefined;
@@ -39,16 +36,12 @@ export function openRegister(registry: SessionRegistry, log: Log): Register {
     connections.get(session)?.fail(code, message);
   const write = async () => {
     const nowMs = performance.now();
-    if (writtenAtMs !== undefined && nowMs - writtenAtMs > FORGOTTEN_MS) {
-      for (const session of connections.keys()) unwritten.add(session);
-    }
     const leaving = [...unwritten];
     const gone = [...closed];
     const opened = leaving.flatMap((session) => rowOf(connections.get(session), nowMs));
     await registry.write({ opened, closed: gone, lags: lagsOf(connections, lagging, nowMs) });
     for (const session of leaving) unwritten.delete(session);
     for (const session of gone) closed.delete(session);
-    writtenAtMs = nowMs;
   };
   const obey = async () => {
     const orders = await registry.read();
@@ -68,15 +61,15 @@ export function openRegister(registry: SessionRegistry, log: Log): Register {
     for (const [session, looks] of now) crowded.set(session, looks);
   };
   const turn = async () => {
-    try {
-      await write();
-      await obey();
-      if (isAway) log.info('sessions are written down again');
-      isAway = false;
-    } catch (error) {
+    // Those whose sign-in has ended must go, also when something cannot be written.
+    const failures = [await write().catch(asError), await obey().catch(asError)];
+    const error = failures.find((failure) => failure instanceof Error);
+    if (error !== undefined) {
+      // Another server may answer next, without our last rows: all are written anew.
+      for (const session of connections.keys()) unwritten.add(session);
       if (!isAway) log.warn({ err: error }, 'sessions cannot be written down');
-      isAway = true;
-    }
+    } else if (isAway) log.info('sessions are written down again');
+    isAway = error !== undefined;
     if (!isClosing) schedule();
   };
   const schedule = () => {
@@ -105,6 +98,10 @@ export function openRegister(registry: SessionRegistry, log: Log): Register {
       await registry.leave().catch((error) => log.warn({ err: error }, 'still on the list'));
     },
   };
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }
 
 function rowOf(connection: Connection | undefined, nowMs: number): OpenSession[] {

@@ -37,6 +37,10 @@ function cursorsOf(pills: readonly GotPill[]): string[] {
   return pills.map(({ cursor }) => cursor);
 }
 
+async function turnUntil(isSo: () => boolean): Promise<void> {
+  for (let n = 0; n < 100 && !isSo(); n += 1) await Promise.resolve();
+}
+
 /** Lets what was promised in this turn happen. */
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -187,6 +191,39 @@ describe('what cannot be resumed is told, never partial, with a fresh snapshot',
       .filter(({ type }) => ['subscribed', 'unsubscribed', 'pong'].includes(type))
       .map((frame) => (frame as { id?: string }).id);
     expect(told).toEqual(['4', '1', '2', '3']);
+  });
+
+  test('no position is told beyond what the resume goes on from', async () => {
+    const model = createModel();
+    model.publish([{ symbol: 'AA' }, { symbol: 'AB' }, { symbol: 'AA' }]);
+    const ahead = model.board.position();
+    for (const [resume, position] of [
+      [{ since: '2001-01-01T00:00:00Z' }, 'e1:'],
+      // Ahead of this instance in one partition: it waits for the rest.
+      ['e1:0-99,1-0', 'e1:0-0,1-0'],
+    ] as const) {
+      const socket = model.connect(1_000_000);
+      send(socket, { op: 'subscribe', symbols: ['AA'], resume });
+      socket.connection!.beat();
+      socket.connection!.drain(0, 1_000);
+      expect(framesOf(socket.frames, 'heartbeat')[0]!.position).toBe(position);
+      expect(framesOf(socket.frames, 'drain')[0]!.position).toBe(position);
+      expect(position).not.toBe(ahead);
+    }
+  });
+
+  test('what waits behind a second one still counts', async () => {
+    const model = createModel({ ...LIMITS, framesInBurst: 1_000, keptFrameBytesMax: 400 });
+    const socket = model.connect(1_000_000);
+    const slow = { op: 'subscribe', symbols: ['AA'], resume: { since: '2001-01-01T00:00:00Z' } };
+    send(socket, slow);
+    send(socket, slow);
+    for (let n = 0; n < 7; n += 1) send(socket, { op: 'subscribe', symbols: ['AB'] });
+    expect(socket.closed).toBeUndefined();
+    // The first is answered; the second holds, with seven behind it.
+    await turnUntil(() => framesOf(socket.frames, 'subscribed').length === 1);
+    for (let n = 0; n < 6; n += 1) send(socket, { op: 'subscribe', symbols: ['AB'] });
+    expect(socket.closed).toEqual({ code: 4505, reason: 'protocol_error' });
   });
 
   test('more of them than the bound end in 4505', async () => {

@@ -72,7 +72,7 @@ const LOG_BYTES_MAX = 20 * 1024 * 1024;
  * @throws Error when the command cannot be started at all.
  */
 export async function startChild(spec: ChildSpec): Promise<Child> {
-  mkdirSync(spec.runFolder, { recursive: true });
+  mkdirSync(spec.runFolder, { recursive: true, mode: 0o700 });
   const { logFile, output } = openLog(spec);
   const [command, args] =
     spec.bringsPdeathsig === true
@@ -157,7 +157,14 @@ function watch(child: ChildProcess, spec: ChildSpec, logFile: string | undefined
   const identity = identityOf(pid);
   if (identity !== undefined) {
     const record: RunRecord = { ...identity, name: spec.name, stopSignal: spec.stopSignal };
-    writeFileAtomically(runFile, JSON.stringify(record));
+    try {
+      writeFileAtomically(runFile, JSON.stringify(record));
+    } catch (error) {
+      // Nobody would ever know of it.
+      child.on('error', () => undefined);
+      child.kill('SIGKILL');
+      throw error;
+    }
   }
   let exit: ChildExit | undefined;
   const exited = new Promise<ChildExit>((resolve) => {

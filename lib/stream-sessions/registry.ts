@@ -126,7 +126,9 @@ const CROWDED = `
       OVER (PARTITION BY s.account_id ORDER BY s.opened_at, s.session) - 1 AS before
     FROM stream_sessions s JOIN stream_processes p ON p.process = s.process
     WHERE p.seen_at > now() - make_interval(secs => $2) AND s.account_id IN (
-      SELECT account_id FROM stream_sessions GROUP BY account_id
+      SELECT account_id FROM stream_sessions
+      WHERE account_id IN (SELECT account_id FROM stream_sessions WHERE process = $1)
+      GROUP BY account_id
       HAVING count(*) > $3 AND bool_or(process = $1) AND bool_or(process <> $1))
   ) AS ranked
   WHERE process = $1 AND before >= $3`;

@@ -15,14 +15,20 @@ export const Email = Type.String({
  * What the database or a terminal cannot take, or what makes a text look like another one: control
  * characters, lone surrogates, line and paragraph separators, bidirectional overrides.
  */
-const UNSAFE = '\\p{Cc}\\p{Cs}\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069';
+const UNSAFE = '\\u007f-\\u009f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff';
+const CONTROLS = '\\u0000-\\u001f';
+/** Of these, all but tab, line feed and carriage return. */
+const CONTROLS_BUT_BREAKS = '\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f';
+/** What is blank, and no control character: explicit, since \\s is another set in each language. */
+const BLANKS = ' \\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000\\ufeff';
 
 /** One line that a caller chooses, e.g. a name. @param charsMax code points */
 export const lineOf = (charsMax: number) =>
   Type.String({
     minLength: 1,
     maxLength: charsMax,
-    pattern: `^(?=\\s*\\S)[^${UNSAFE}]*$`,
+    // Each place has one way to match: linear in the length.
+    pattern: `^[${BLANKS}]*[^${CONTROLS}${UNSAFE}${BLANKS}][^${CONTROLS}${UNSAFE}]*$`,
     description: 'One line, not blank, without control characters',
   });
 
@@ -31,7 +37,7 @@ export const textOf = (charsMax: number) =>
   Type.String({
     minLength: 1,
     maxLength: charsMax,
-    pattern: `^(?=\\s*\\S)(?:[^${UNSAFE}]|[\\t\\r\\n])*$`,
+    pattern: `^[${BLANKS}\\t\\r\\n]*[^${CONTROLS}${UNSAFE}${BLANKS}][^${CONTROLS_BUT_BREAKS}${UNSAFE}]*$`,
     description: 'Not blank; of control characters tabs and line breaks alone',
   });
 
