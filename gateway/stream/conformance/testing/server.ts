@@ -22,7 +22,9 @@ export interface TestStream {
   close(): Promise<void>;
 }
 
-export async function startTestStream(): Promise<TestStream> {
+export async function startTestStream(
+  env: Readonly<Record<string, string>> = {},
+): Promise<TestStream> {
   const namespace = await createNamespace();
   const db = openTestDatabase(namespace);
   const newKey = async (tier: Tier) => (await createTestAccount(db, namespace, { tier })).key;
@@ -30,6 +32,7 @@ export async function startTestStream(): Promise<TestStream> {
   const proxy = await openPostgresProxy(namespace.engines.postgresUrl);
   const process = await startProcess('gateway/stream/main.js', [], {
     ...namespace.env,
+    ...env,
     DATABASE_URL: proxy.url,
     STREAM_PORT: '0',
   });
