@@ -25,7 +25,7 @@ function createStage() {
   const model = createModel();
   const connections = new Set<Connection>();
   const chaos = createChaos({
-    ...{ hub: model.hub, board: model.board, partition: PARTITION },
+    ...{ hub: model.hub, partition: PARTITION },
     connections: () => connections,
     nowMicros: () => (START_MS + model.nowMs) * 1000,
   });
@@ -181,7 +181,6 @@ test('nobody there: nothing is made; a clock that was set back begins anew', () 
       flush: () => undefined,
       seatsNaming: () => seats,
     },
-    board: createModel().board,
     partition: PARTITION,
     connections: () => [],
     nowMicros: () => nowMs * 1000,

@@ -1,7 +1,6 @@
 import type { EffectivePill } from '../../lib/order/judge.ts';
-import { formatCursor, formatPosition } from '../../schemas/position.ts';
+import { formatCursor } from '../../schemas/position.ts';
 import type { Micros } from '../../schemas/timestamp.ts';
-import type { Board } from './board.ts';
 import {
   CHAOS_CYCLE,
   CHAOS_STEP_MS,
@@ -24,7 +23,6 @@ export interface Chaos {
 
 export interface ChaosOptions {
   readonly hub: Pick<Hub, 'publish' | 'flush' | 'seatsNaming'>;
-  readonly board: Pick<Board, 'epoch' | 'offsets'>;
   /** The first number that no partition of the log has: its cursors are taken for no other. */
   readonly partition: number;
   readonly connections: () => Iterable<Connection>;
@@ -42,7 +40,7 @@ const RETRY_AFTER_MS = 500;
  * and nothing of it is written anywhere. It knows no client but by its seat under the symbol.
  */
 export function createChaos(options: ChaosOptions): Chaos {
-  const { hub, board, partition, nowMicros } = options;
+  const { hub, partition, nowMicros } = options;
   let next: number | undefined;
   /** Those who were told where their chain begins. */
   let begun = new Set<Seat>();
@@ -86,7 +84,7 @@ export function createChaos(options: ChaosOptions): Chaos {
       for (const one of playersOf(seats)) {
         one.fail('slow_consumer', `${CHAOS_SYMBOL} plays a slow consumer.`, {
           retry_after_ms: RETRY_AFTER_MS,
-          position: resumable(one.outbox, board),
+          ...one.resumable(),
         });
       }
     }
@@ -164,12 +162,4 @@ function withheldBefore(step: number): number {
   let last = step - 1;
   while (chaosStepAt(last) === 'withhold') last -= 1;
   return last;
-}
-
-/** Where the log goes on for a connection whose queue is dropped; null during a hand-over. */
-function resumable(outbox: Outbox, board: Pick<Board, 'epoch' | 'offsets'>): string | null {
-  if (outbox.holdsSource) return null;
-  const offsets = new Map(board.offsets);
-  outbox.lower(offsets, true);
-  return formatPosition(board.epoch, offsets);
 }

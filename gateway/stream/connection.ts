@@ -93,7 +93,7 @@ export class Connection {
     this.#inbox = new Inbox(limits, nowMs, {
       answer: (frame) => this.#answer(frame),
       answerFault: ({ id, code, message }) => this.tell(errorFrame(code, message, { id })),
-      end: (code, message) => this.fail(code, message, this.#resumable()),
+      end: (code, message) => this.fail(code, message, this.resumable()),
     });
   }
 
@@ -234,7 +234,7 @@ export class Connection {
       })
       .catch((error) => {
         this.#house.onFault(error);
-        this.fail('internal', 'A fault of ours.', this.#resumable());
+        this.fail('internal', 'A fault of ours.', this.resumable());
       });
   }
 
@@ -265,12 +265,12 @@ export class Connection {
     this.#house.hub.flush(); // so that the position told misses nothing that was published
     this.fail('slow_consumer', `${mib} MiB waited unread.`, {
       retry_after_ms: 500,
-      ...this.#resumable(),
+      ...this.resumable(),
     });
   }
 
   /** The position to go on from; null while a snapshot was on its way: then begin anew. */
-  #resumable(): { position: string | null } {
+  resumable(): { position: string | null } {
     this.#house.hub.flush();
     return { position: this.outbox.holdsSource ? null : this.#position(true) };
   }

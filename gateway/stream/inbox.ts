@@ -1,5 +1,5 @@
-import type { ErrorName, FatalName } from './error-codes.ts';
-import { type ClientFrame, parseFrame } from './protocol.ts';
+import type { FatalName } from './error-codes.ts';
+import { type ClientFrame, type FrameFault, parseFrame } from './protocol.ts';
 import { type Bucket, take } from './rate.ts';
 
 export interface InboxLimits {
@@ -9,13 +9,6 @@ export interface InboxLimits {
   readonly faultsMax: number;
   readonly faultForgivenMs: number;
   readonly keptFrameBytesMax: number;
-}
-
-/** What is wrong with a frame; the connection goes on. */
-export interface FrameFault {
-  readonly id: string | undefined;
-  readonly code: ErrorName;
-  readonly message: string;
 }
 
 /** What becomes of what the client sends. */

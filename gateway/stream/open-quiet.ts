@@ -59,7 +59,7 @@ export function openQuiet(options: OpenQuietOptions): OpenQuiet {
     },
     begin(board) {
       const { partitions: partition } = settings;
-      const chaos = createChaos({ hub, board, partition, connections, nowMicros });
+      const chaos = createChaos({ hub, partition, connections, nowMicros });
       quiet.seed(board);
       // Builds the calendars of all that was seen, some 10 ms each, before there are clients.
       quiet.generator(nowMicros());

@@ -29,6 +29,7 @@ export type ClientFrame =
   | { readonly op: 'unsubscribe'; readonly id: string | undefined; readonly symbols: string[] }
   | { readonly op: 'ping'; readonly id: string | undefined; readonly t: number | undefined };
 
+/** What is wrong with a frame; the connection goes on. */
 export interface FrameFault {
   readonly id: string | undefined;
   readonly code: ErrorName;
