@@ -101,7 +101,7 @@ module.exports = {
     ]),
     only('mail', 'Mail leaves through one module.', 'nodemailer', ['^lib/mail/']),
     only('uws', 'uWebSockets.js stays in one module.', 'uWebSockets\\.js', [
-      '^gateway/stream/server\\.ts$',
+      '^gateway/stream/wire/server\\.ts$',
       '^benchmarks/fanout/publish-loop\\.ts$', // what the stream is measured against
     ]),
   ],

@@ -8,7 +8,7 @@ interface Document {
 }
 
 /** Kept beside the stream, and held equal to its schemas by a test there. */
-const FILE = path.join(packageRoot, 'gateway/stream/asyncapi.json');
+const FILE = path.join(packageRoot, 'gateway/stream/contract/asyncapi.json');
 
 /** Adds `GET /asyncapi.json`: the AsyncAPI document of the stream, with its address here. */
 export async function addAsyncApi(app: FastifyInstance, streamUrl: string): Promise<void> {

@@ -85,7 +85,7 @@ test('/openapi.json is the same document', async () => {
 });
 
 test('/asyncapi.json is the document of the stream, with its address', async () => {
-  const kept = new URL('../stream/asyncapi.json', import.meta.url);
+  const kept = new URL('../stream/contract/asyncapi.json', import.meta.url);
   const expected = JSON.parse(await readFile(kept, 'utf8'));
   Object.assign(expected.servers.stream, { host: 'stream.test', protocol: 'wss' });
   expect(await get('/asyncapi.json')).toEqual(expected);

@@ -1,6 +1,6 @@
 import { isOrder, type Order, type Report } from '../../lib/dedicated/channel.ts';
-import type { Connection } from './connection.ts';
-import type { StreamServer } from './server.ts';
+import type { Connection } from './live/connection.ts';
+import type { StreamServer } from './wire/server.ts';
 
 export interface Followed {
   readonly sessions: { all(): Iterable<Connection>; readonly count: number };

@@ -6,7 +6,7 @@ import {
 } from '../../lib/metrics.ts';
 import type { EffectivePill } from '../../lib/order/judge.ts';
 import type { Micros } from '../../schemas/timestamp.ts';
-import type { Connection } from './connection.ts';
+import type { Connection } from './live/connection.ts';
 
 export interface StreamMetrics {
   onTick(sentAt: Micros, pills: readonly EffectivePill[], deliveries: number): void;

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { SERVER_FRAME_SCHEMAS } from '../frame-schemas.ts';
+import { SERVER_FRAME_SCHEMAS } from '../contract/frame-schemas.ts';
 
 const CHECKS = new Map(
   Object.entries(SERVER_FRAME_SCHEMAS).map(([type, schema]) => [type, Compile(schema as TSchema)]),

@@ -1,16 +1,16 @@
 import type { EffectivePill } from '../../../lib/order/judge.ts';
 import { formatCursor } from '../../../schemas/position.ts';
-import { createBacklog } from '../backlog.ts';
-import { createBoard } from '../board.ts';
-import { type Codec, isBinaryFrame } from '../codec.ts';
-import { Connection, type House, type Socket } from '../connection.ts';
-import { generatorState } from '../generator.ts';
-import { createHub, type HubOptions } from '../hub.ts';
-import { JSON_CODEC } from '../json-codec.ts';
+import type { Member } from '../door/member.ts';
 import { LIMITS } from '../limits.ts';
-import type { Member } from '../member.ts';
-import { PastLostError } from '../past.ts';
-import { createResumeDesk } from '../resume.ts';
+import { Connection, type House, type Socket } from '../live/connection.ts';
+import { createHub, type HubOptions } from '../live/hub.ts';
+import { createBacklog } from '../past/backlog.ts';
+import { createBoard } from '../past/board.ts';
+import { PastLostError } from '../past/past.ts';
+import { createResumeDesk } from '../past/resume.ts';
+import { generatorState } from '../quiet/generator.ts';
+import { type Codec, isBinaryFrame } from '../wire/codec.ts';
+import { JSON_CODEC } from '../wire/json-codec.ts';
 import type { Frame } from './client.ts';
 import { decodeFrame } from './decode-frame.ts';
 

@@ -2,7 +2,7 @@ import type { EffectivePill } from '../../../lib/order/judge.ts';
 import { createMarkets } from '../../../lib/signal/markets.ts';
 import { formatTimestamp } from '../../../schemas/timestamp.ts';
 import { LIMITS } from '../limits.ts';
-import { createQuiet, type QuietTeller } from '../quiet.ts';
+import { createQuiet, type QuietTeller } from '../quiet/quiet.ts';
 import { type FrameOf, framesOf } from './client.ts';
 import { faultOfFrame } from './frame-check.ts';
 import { createModel, type FakeSocket } from './model.ts';

@@ -1,4 +1,4 @@
-import { CLOSE_CODES } from '../../close-codes.ts';
+import { CLOSE_CODES } from '../../contract/close-codes.ts';
 import { faultOfFrame } from '../../testing/frame-check.ts';
 import type { RawClient } from './raw-client.ts';
 

@@ -1,4 +1,4 @@
-import { CLIENT_FRAMES } from '../../frame-schemas-client.ts';
+import { CLIENT_FRAMES } from '../../contract/frame-schemas-client.ts';
 import type { Random } from './random.ts';
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
