@@ -122,7 +122,7 @@ function newEpoch(): string {
   return Array.from({ length: 6 }, () => letters[randomInt(letters.length)]).join('');
 }
 
-/** Applies the numbered files of deploy/sql/clickhouse; each holds one idempotent statement. */
+/** Applies the numbered SQL files of deploy/sql/clickhouse; each holds one idempotent statement. */
 async function migrateClickHouse(options: ProvisionOptions): Promise<void> {
   const database = databaseName(options.namespace);
   const server = openClickHouse({ url: options.clickhouseUrl, database: 'default' });
@@ -130,7 +130,9 @@ async function migrateClickHouse(options: ProvisionOptions): Promise<void> {
   try {
     await server.command({ query: `CREATE DATABASE IF NOT EXISTS ${database}` });
     const folder = path.join(packageRoot, 'deploy', 'sql', 'clickhouse');
-    for (const file of readdirSync(folder).sort()) {
+    for (const file of readdirSync(folder)
+      .filter((name) => name.endsWith('.sql'))
+      .sort()) {
       await client.command({ query: readFileSync(path.join(folder, file), 'utf8') });
     }
   } finally {

@@ -1,6 +1,16 @@
-import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
+import {
+  type ClickHouseClient,
+  ClickHouseError,
+  ClickHouseLogLevel,
+  createClient,
+} from '@clickhouse/client';
 
 export type ClickHouse = ClickHouseClient;
+
+/** ClickHouse's name of what it answered, e.g. `TIMEOUT_EXCEEDED`; undefined: no answer of its. */
+export function clickHouseErrorName(error: unknown): string | undefined {
+  return error instanceof ClickHouseError ? error.type : undefined;
+}
 
 /** Name of the database: one a namespace. */
 export function databaseName(namespace: string): string {
@@ -10,16 +20,23 @@ export function databaseName(namespace: string): string {
 /** A request without an answer in this time is of unknown outcome. */
 const REQUEST_TIMEOUT_MS = 30_000;
 
+/** Statements of one client that are under way; further ones wait for a connection. */
+const CONNECTIONS_MAX = 4;
+
 /** Opens a client whose unqualified tables are those of `database`. */
 export function openClickHouse(options: {
   readonly url: string;
   readonly database: string;
+  /** ms; 30,000 by default. */
+  readonly requestTimeoutMs?: number;
+  /** 4 by default. */
+  readonly connectionsMax?: number;
 }): ClickHouse {
   return createClient({
     url: options.url,
     database: options.database,
-    request_timeout: REQUEST_TIMEOUT_MS,
-    max_open_connections: 4,
+    request_timeout: options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS,
+    max_open_connections: options.connectionsMax ?? CONNECTIONS_MAX,
     // Its errors reach us as rejections, and are logged once where they are decided on.
     log: { level: ClickHouseLogLevel.OFF },
     // Our inserts carry their own time-out and retry; a pooled socket that the server has closed

@@ -29,6 +29,8 @@ export interface LatestTable {
   /** Rows of one partition. */
   rowsOf(partition: number): LatestRow[];
   rows(): Iterable<LatestRow>;
+  /** How many symbols there are. */
+  size(): number;
   /** By partition: all pills up to and including this offset are folded in. */
   processed(): ReadonlyMap<number, number>;
   /** Called after each batch of records that changed something. */
@@ -105,6 +107,7 @@ export async function openLatestTable(options: LatestTableOptions): Promise<Late
     newest: () => newest,
     rowsOf: (partition) => [...rows.values()].filter((row) => row.partition === partition),
     rows: () => rows.values(),
+    size: () => rows.size,
     processed: () => processed,
     onChange(listener) {
       listeners.add(listener);

@@ -23,7 +23,8 @@ export type Reading =
   /** Before the start: it only warmed the repeat window. `live` is when it came, if it was live. */
   | { readonly kind: 'warmed'; readonly live: Arrival | undefined }
   | { readonly kind: 'effect'; readonly pill: EffectivePill }
-  | { readonly kind: 'repeat'; readonly conflict: boolean }
+  /** `pill` is the one that came again. */
+  | { readonly kind: 'repeat'; readonly conflict: boolean; readonly pill: PillRecord }
   | {
       readonly kind: 'rejected';
       readonly code: RejectCode | DecodeFaultCode;
@@ -72,7 +73,8 @@ export function createPartitionReader(options: PartitionReaderOptions): Partitio
       return { kind: 'warmed', live: arrivalOf(decoded.value, appendedAt, options.settings) };
     }
     if (!decoded.ok) return { kind: 'rejected', code: decoded.code, reason: decoded.reason };
-    return judge.judge(decoded.value, key, offset, appendedAt);
+    const verdict = judge.judge(decoded.value, key, offset, appendedAt);
+    return verdict.kind === 'repeat' ? { ...verdict, pill: decoded.value } : verdict;
   };
   return {
     start,

@@ -66,9 +66,11 @@ export function isSource(text: string): boolean {
   return SOURCE.test(text);
 }
 
-/** Symbols for canaries and tests: they reach only those who name them. */
+/** Symbols for canaries and tests begin so: they reach only those who name them. */
+export const TEST_PREFIX = 'TEST:';
+
 export function isTestSymbol(symbol: string): boolean {
-  return symbol.startsWith('TEST:');
+  return symbol.startsWith(TEST_PREFIX);
 }
 
 /** Whether the text has the form of a symbol: capitals, digits and . : / _ & = ^ -, at most 32 */

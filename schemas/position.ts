@@ -13,8 +13,12 @@ export interface Position {
 /** Longest position text that is read: 1,000 partitions of 20 characters and the epoch. */
 export const POSITION_LENGTH_MAX = 20_480;
 
-const CURSOR = /^(0|[1-9]\d{0,4})-(0|[1-9]\d{0,15})$/;
-const EPOCH = /^[a-z0-9]{1,16}$/;
+const ONE_CURSOR = '(0|[1-9][0-9]{0,4})-(0|[1-9][0-9]{0,15})';
+export const EPOCH_PATTERN = '^[a-z0-9]{1,16}$';
+/** A cursor or a position: its form, for documents. */
+export const PLACE_PATTERN = `^(${ONE_CURSOR}|[a-z0-9]{1,16}:(${ONE_CURSOR}(,${ONE_CURSOR})*)?)$`;
+const CURSOR = new RegExp(`^${ONE_CURSOR}$`);
+const EPOCH = new RegExp(EPOCH_PATTERN);
 
 export function formatCursor(partition: number, offset: number): Cursor {
   return `${partition}-${offset}`;

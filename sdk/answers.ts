@@ -57,13 +57,14 @@ export interface ServiceStatus {
 export type HistoryQuery =
   | {
       readonly symbol: string;
-      /** ISO 8601. */
-      readonly from?: string;
+      /** ISO 8601; at most 31 days. */
+      readonly from: string;
       readonly to?: string;
       readonly limit?: number;
     }
   | {
-      readonly symbol: string;
+      /** Without it all symbols but those for tests. */
+      readonly symbol?: string;
       /** A cursor or position, excluded; a bare cursor needs `epoch`. */
       readonly after?: string;
       /** Included. */
@@ -71,12 +72,22 @@ export type HistoryQuery =
       readonly epoch?: string;
       readonly limit?: number;
     }
-  /** `next` of the page before. */
+  /** `next` of the page before: an address, with all that was asked. */
   | { readonly next: string };
 
 export interface HistoryPage {
   readonly data: readonly Pill[];
   /** For the page after this one; null at the end. */
   readonly next: string | null;
+  /** Of a question by cursors: all up to there was handed over. */
   readonly position?: string;
+  readonly as_of?: HistoryAsOf;
+}
+
+/** What history knew when it answered: nothing up to the position is missing. */
+export interface HistoryAsOf {
+  readonly position: string;
+  readonly received_at: string | null;
+  /** How far behind the log that is; 0: not at all. */
+  readonly lag_ms: number | null;
 }

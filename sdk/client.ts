@@ -10,13 +10,17 @@ import type {
 import { PilloleError } from './error.ts';
 import { nextPath } from './fill.ts';
 import { type Address, follow } from './follow.ts';
+import { type HistoryRange, readRange, timeText } from './history.ts';
 import { createRest, type GetOptions } from './rest.ts';
 import type { Stream, StreamOptions } from './stream.ts';
 import {
   askUsable,
+  type MissingVerdict,
+  type PublishedVerdict,
   USABLE_TIMEOUT_MS,
   type Usable,
   type Verdict,
+  type VerdictList,
   type Verdicts,
 } from './verdict.ts';
 import type { WebSocketClass } from './web-socket.ts';
@@ -48,12 +52,21 @@ export interface Client {
   usage(options?: { readonly days?: number }): Promise<Usage>;
   /** How the service is. Needs no key. */
   status(): Promise<ServiceStatus>;
-  /** May one act on it? @throws `endpoint_unavailable` where the server has no verify yet */
-  verify(subject: string | { readonly id: string; readonly symbol?: string }): Promise<Verdict>;
+  /** May one act on the newest pill of a symbol? @throws `endpoint_unavailable` of old servers */
+  verify(symbol: string): Promise<Verdict>;
+  /** Of one pill: was it published, and what became of it? */
+  verify(pill: {
+    readonly id: string;
+    readonly symbol: string;
+  }): Promise<PublishedVerdict | MissingVerdict>;
+  /** Of all symbols that have the id, 100 at the most. */
+  verify(pill: { readonly id: string }): Promise<VerdictList>;
   /** Up to 20 symbols. */
   verify(symbols: readonly string[]): Promise<Verdicts>;
-  /** One page of history. @throws `endpoint_unavailable` where the server has none yet */
+  /** One page of history. Each is a call. */
   history(query: HistoryQuery): Promise<HistoryPage>;
+  /** All pills of a symbol over a time, page by page as they are read; `to` is now by default. */
+  history(symbol: string, from: string | Date, to?: string | Date): HistoryRange;
   /** Whether one may act on a symbol now. Never throws; in doubt the answer is no. */
   usable(symbol: string): Promise<Usable>;
   /** Opens a stream. @throws `not_configured` without streamUrl, `no_symbols` */
@@ -102,16 +115,30 @@ export function createClientOn(platform: Platform, options: ClientOptions): Clie
     return get<never>('/api/pills/latest', query);
   };
 
+  const page = (query: HistoryQuery): Promise<HistoryPage> =>
+    'next' in query
+      ? get(nextPath(query.next, HISTORY_PATH) ?? HISTORY_PATH, {})
+      : get(HISTORY_PATH, query);
+  const history = (
+    asked: HistoryQuery | string,
+    from?: string | Date,
+    to?: string | Date,
+  ): never => {
+    if (typeof asked !== 'string') return page(asked) as never;
+    const range = {
+      ...{ symbol: asked, from: from === undefined ? '' : timeText(from) },
+      ...(to === undefined ? {} : { to: timeText(to) }),
+    };
+    return readRange((next) => page(next === undefined ? range : { next })) as never;
+  };
+
   return {
     latest,
-    verify: (subject: unknown) => verify(subject),
+    verify: (subject: unknown): Promise<never> => verify(subject),
     account: () => get('/api/account', {}),
     usage: (query = {}) => get('/api/usage', query),
     status: () => get('/api/status', {}),
-    history(query) {
-      if (!('next' in query)) return get(HISTORY_PATH, query);
-      return get(nextPath(query.next, HISTORY_PATH) ?? HISTORY_PATH, {});
-    },
+    history,
     usable: (symbol) =>
       askUsable(symbol, () => verify(symbol, { attemptsMax: 1, timeoutMs: USABLE_TIMEOUT_MS })),
     stream(wanted) {

@@ -1,7 +1,7 @@
 import type { HistoryPage } from './answers.ts';
 import { asPilloleError, PilloleError } from './error.ts';
 import type { Pill } from './pill.ts';
-import { parseCursor } from './position.ts';
+import { parseCursor, parsePosition } from './position.ts';
 import type { Rest } from './rest.ts';
 
 export const FILL_LIMITS = {
@@ -28,6 +28,7 @@ export async function fillGap(options: FillOptions): Promise<PilloleError | unde
   const { rest, signal, until, onPill, room } = options;
   let path: string | undefined = options.path;
   let last: string | undefined;
+  let position: string | undefined;
   try {
     for (let pages = 0; path !== undefined; pages += 1) {
       if (pages === FILL_LIMITS.pagesMax) return tooLong();
@@ -37,12 +38,14 @@ export async function fillGap(options: FillOptions): Promise<PilloleError | unde
         onPill(pill);
         last = pill.cursor;
       }
+      ({ position } = page);
       path = nextPath(page.next, path);
     }
   } catch (error) {
     return asPilloleError(error, 'answer_malformed');
   }
-  if (until === null || reaches(last, until)) return undefined;
+  // The position says it where what stood at the end has no effect, and so is no pill.
+  if (until === null || reaches(last, until) || holds(position, until)) return undefined;
   const message = `History ends at ${last ?? 'nothing'}, before ${until}.`;
   return new PilloleError({ code: 'history_incomplete', message, retry: 'after' });
 }
@@ -72,6 +75,12 @@ export function nextPath(next: string | null | undefined, path: string): string 
 
 function reaches(last: string | undefined, until: string): boolean {
   return (parseCursor(last ?? '')?.offset ?? -1) >= (parseCursor(until)?.offset ?? 0);
+}
+
+function holds(position: string | undefined, until: string): boolean {
+  const cursor = parseCursor(until);
+  const offset = cursor && parsePosition(position)?.offsets.get(cursor.partition);
+  return offset !== undefined && offset >= cursor!.offset;
 }
 
 function tooLong(): PilloleError {

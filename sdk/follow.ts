@@ -16,6 +16,7 @@ import { STREAM_LIMITS, type Stream, type StreamEvents, type StreamOptions } fro
 import { closedError, frameError } from './stream-errors.ts';
 import type { Subscription } from './subscribe.ts';
 import { createTrack } from './track.ts';
+import { wants } from './wants.ts';
 import type { WebSocketClass } from './web-socket.ts';
 
 /** Where and as whom to connect; asked for anew before each connection. */
@@ -68,6 +69,7 @@ export function follow(options: FollowOptions, wanted: StreamOptions): Stream {
   };
   const gaps = createGaps({
     ...{ rest: options.rest, ledger, isFilling, room: outlet.room },
+    wants: (pill) => wants(subscription, pill),
     signal: () => AbortSignal.any([stop.signal, stopFilling.signal]),
     onPill(pill) {
       ledger.hand(pill);

@@ -17,6 +17,8 @@ export interface GapOptions {
   readonly rest: Rest;
   readonly ledger: Ledger;
   readonly isFilling: boolean;
+  /** Whether the stream would have brought it. */
+  readonly wants: (pill: Pill) => boolean;
   /** Hands over a pill of a fill. */
   readonly onPill: (pill: Pill) => void;
   readonly onGap: (gap: GapItem) => void;
@@ -36,7 +38,7 @@ export interface Gaps {
 }
 
 export function createGaps(options: GapOptions): Gaps {
-  const { rest, ledger, isFilling, onPill, onGap, room, signal } = options;
+  const { rest, ledger, isFilling, wants, onPill, onGap, room, signal } = options;
 
   const tell = (gap: Omit<GapItem, 'type'>) => onGap({ type: 'gap', ...gap });
 
@@ -49,6 +51,7 @@ export function createGaps(options: GapOptions): Gaps {
       onPill(pill) {
         const offset = parseCursor(pill.cursor)?.offset ?? -1;
         if (offset <= Math.max(afterOffset, ledger.handedBefore(pill.symbol))) return;
+        if (!wants(pill)) return;
         pills += 1;
         onPill({ ...pill, replayed: true });
       },

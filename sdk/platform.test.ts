@@ -81,13 +81,40 @@ test('latest: as soon as it is written, by library and command line', async () =
   expect(run.stdout()).toMatch(/^TIME.*\n\S+ \S+ +S1\.T +0\.125 +open +87\.5 /);
 });
 
-test('verify and history as far as this platform has them', async () => {
-  const usable = await client().usable('S1.T');
-  expect(usable.usable).toBe(false); // no calendar knows this venue, or there is no verify
-  const run = pillole(['verify', 'S1.T']);
-  expect([5, 6]).toContain(await run.exited);
-  if (usable.reason === 'verify_unavailable') expect(run.stderr()).toMatch(/does not serve it yet/);
-  else expect(run.stdout()).toContain(usable.reason);
+test('verify: usable while the pill is young, by library and command line; then not', async () => {
+  const symbol = 'TEST:USABLE'; // its market is open at weekends too
+  const send = (count: number) =>
+    writer.write(
+      Array.from({ length: count }, (_, n) =>
+        makePill({ symbol, gross_spread_percent: 0.1 + (n % 10) / 100 }),
+      ),
+    );
+  await send(40);
+  const usable = await waitFor('a yes', async () => {
+    await send(1);
+    const answer = await client().usable(symbol);
+    return answer.usable ? answer : answer.reason;
+  });
+  expect(usable).toMatchObject({ reason: 'verified', verdict: { market: { now: 'open' } } });
+  expect(usable.validForMs).toBeGreaterThan(0);
+  expect(usable.validForMs).toBeLessThanOrEqual(5_000);
+  const cursor = usable.verdict!.pill!.cursor;
+  const { id } = usable.verdict!.pill!;
+  const one = await client().verify({ symbol, id });
+  expect(one).toMatchObject({ published: true, subject: { symbol, id }, pill: { cursor } });
+  expect(await client().verify({ id })).toMatchObject({ data: [{ subject: { symbol, id } }] });
+  expect(await client().verify({ symbol, id: 'nope' })).toMatchObject({ verdict: 'unknown' });
+  const many = await client().verify([symbol, 'NONE.T']);
+  expect(Object.keys(many.data)).toEqual([symbol, 'NONE.T']);
+  const stale = await waitFor('a no', async () => {
+    const answer = await client().usable(symbol);
+    // For a moment it may be verified for no longer than the question takes.
+    return answer.verdict?.verdict === 'stale' && answer;
+  });
+  expect(stale).toMatchObject({ usable: false, validForMs: 0 });
+  const run = pillole(['verify', symbol]);
+  expect(await run.exited).toBe(6);
+  expect(run.stdout()).toMatch(/^TEST:USABLE +no +stale +.*pill_too_old \(\d+(\.\d+)? s old/m);
 });
 
 test('a wrong key, and a plan without streams: refused by name, not tried again', async () => {

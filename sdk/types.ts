@@ -10,10 +10,20 @@ export type {
   StreamFilter,
   StreamMode,
 } from './frames.ts';
+export type { HistoryRange } from './history.ts';
 export type { GapItem, PillItem, SnapshotItem, StreamItem } from './items.ts';
 export type { Pill, SnapshotPill } from './pill.ts';
 export type { Opened } from './session.ts';
 export type { Reconnecting, Stream, StreamEvents, StreamOptions } from './stream.ts';
 export type { Resume } from './subscribe.ts';
-export type { Usable, Verdict, Verdicts } from './verdict.ts';
+export type {
+  MissingVerdict,
+  PublishedVerdict,
+  Usable,
+  Verdict,
+  VerdictList,
+  VerdictPill,
+  VerdictReason,
+  Verdicts,
+} from './verdict.ts';
 export type { WebSocketClass, WebSocketLike } from './web-socket.ts';

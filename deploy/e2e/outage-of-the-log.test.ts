@@ -31,7 +31,9 @@ test('the log is away for 30 s: sockets stay, say so, then catch up in order', a
   const symbols = ['AWAY1.T', 'AWAY2.T', 'AWAY3.T'];
   const { api, stream: streamUrl } = stack.addresses();
   const { pro: key } = stack.demoKeys();
-  const stream = createClient({ apiUrl: api, streamUrl, key }).stream({ symbols });
+  const client = createClient({ apiUrl: api, streamUrl, key });
+  const stream = client.stream({ symbols });
+  const doubts = async () => (await client.verify(symbols[0]!)).reasons.map(({ code }) => code);
   const got: { readonly symbol: string; readonly id: string }[] = [];
   const told: string[] = [];
   let opened = 0;
@@ -63,6 +65,9 @@ test('the log is away for 30 s: sockets stay, say so, then catch up in order', a
     await waitFor('the outage to be told', () => told.includes('log down'));
     await sleep(OUTAGE_MS);
     expect(stream.state).toBe('live');
+    // Market verify rests on the log: it says that it is away.
+    expect(await doubts()).toContain('log_unavailable');
+    expect(await client.usable(symbols[0]!)).toMatchObject({ usable: false });
   } finally {
     process.kill(broker, 'SIGCONT');
   }
@@ -76,6 +81,7 @@ test('the log is away for 30 s: sockets stay, say so, then catch up in order', a
   for (const [symbol, ids] of sent) {
     expect(got.filter((pill) => pill.symbol === symbol).map(({ id }) => id)).toEqual(ids);
   }
+  expect(await doubts()).not.toContain('log_unavailable');
   expect(opened).toBe(1);
   expect(told).toEqual(['log down', 'log up']);
   stream.close();

@@ -1,5 +1,8 @@
-import type { Scope } from '../../lib/access/access.ts';
+import type { FastifyRequest } from 'fastify';
+import type { AccountAccess, Scope } from '../../lib/access/access.ts';
 import type { Capability } from '../../lib/access/tiers.ts';
+import type { ProblemCode } from '../http/problem-catalogue.ts';
+import type { ProblemMembers } from '../http/problems.ts';
 
 /** Who may call a route. Every route names its rule: one that does not cannot be added. */
 export type AccessRule = OpenRule | AccountRule;
@@ -20,7 +23,12 @@ export interface AccountRule {
   readonly scope?: Scope;
   /** Whether it counts as a call, and passes the limits. */
   readonly isMetered: boolean;
+  /** Of a metered route: which calls do not count all the same. undefined: this one counts. */
+  readonly waive?: (request: FastifyRequest, account: AccountAccess) => Waiver | undefined;
 }
+
+/** `free`: it passes and does not count. Else what was offered for it is no good: the problem. */
+export type Waiver = 'free' | readonly [ProblemCode, ProblemMembers];
 
 /** Needs no credential. */
 export const OPEN: OpenRule = { by: 'nobody' };

@@ -1,4 +1,5 @@
 import { readPepperPath } from '../../lib/access/pepper.ts';
+import { readVenueRules, type VenueRules } from '../../lib/calendar/venue-rules.ts';
 import {
   type CommonConfig,
   ConfigError,
@@ -8,13 +9,20 @@ import {
 } from '../../lib/config.ts';
 import { dedicatedUrl } from '../../lib/dedicated/address.ts';
 import type { PortRange } from '../../lib/dedicated/port.ts';
+import { processesThatFit } from '../../lib/dedicated/room.ts';
 import { type MailConfig, readMailConfig } from '../../lib/mail/config.ts';
 
 export interface ApiConfig extends CommonConfig {
   readonly host: string;
   readonly port: number;
   readonly databaseUrl: string;
+  /** Where history is read. */
+  readonly clickhouseUrl: string;
   readonly pepperPath: string;
+  /** File of days that are not as the calendars have them, such as a typhoon's. */
+  readonly calendarOverrides: string | undefined;
+  /** Where symbols trade, beside the forms that are built in. */
+  readonly venueRules: VenueRules;
   /** Proxies whose X-Forwarded-For is believed: addresses or networks; none by default. */
   readonly trustedProxies: readonly string[];
   readonly mail: MailConfig;
@@ -23,7 +31,7 @@ export interface ApiConfig extends CommonConfig {
   /** Where customers find the services. */
   readonly addresses: { readonly api: string; readonly ingest: string; readonly stream: string };
   /** Ports for new dedicated sockets, and their addresses, with `{port}` or `{name}` in it. */
-  readonly dedicated: { readonly ports: PortRange; readonly url: string };
+  readonly dedicated: { readonly ports: PortRange; readonly max: number; readonly url: string };
 }
 
 /** Reads the settings of the API process. @throws ConfigError naming each fault. */
@@ -39,6 +47,9 @@ export function readApiConfig(env: NodeJS.ProcessEnv): ApiConfig {
       canBuy: billing === 'test',
       port,
       databaseUrl: reader.text('DATABASE_URL'),
+      clickhouseUrl: reader.text('CLICKHOUSE_URL'),
+      calendarOverrides: reader.optional('CALENDAR_OVERRIDES'),
+      venueRules: readVenueRules(reader.optional('VENUE_RULES')),
       pepperPath: readPepperPath(reader),
       trustedProxies: reader
         .text('TRUSTED_PROXIES', '')
@@ -47,6 +58,7 @@ export function readApiConfig(env: NodeJS.ProcessEnv): ApiConfig {
       mail: readMailConfig(reader),
       dedicated: {
         ports: parsePorts(reader.text('DEDICATED_PORTS', '8301-8400')),
+        max: reader.integer('DEDICATED_MAX', { min: 0, max: 10_000, fallback: processesThatFit() }),
         url: reader.text('DEDICATED_URL', 'ws://127.0.0.1:{port}'),
       },
       addresses: {

@@ -21,6 +21,10 @@ export interface Answer {
   readonly example?: unknown;
   /** By default `application/json`. */
   readonly type?: string;
+  /** The same in another media type, by its name. */
+  readonly others?: Readonly<
+    Record<string, { readonly schema: TSchema; readonly example: unknown }>
+  >;
 }
 
 export interface Endpoint<P extends TObject, Q extends TObject, B extends TObject> {
@@ -83,8 +87,9 @@ function withExample(schema: TSchema, example: unknown): TSchema {
   return example === undefined ? schema : { ...schema, examples: [example] };
 }
 
-function describeAnswer({ description, schema, example, type = 'application/json' }: Answer) {
+function describeAnswer(answer: Answer) {
+  const { description, schema, example, type = 'application/json', others } = answer;
   if (schema === undefined) return { description, type: 'null' };
   const content = example === undefined ? { schema } : { schema, example };
-  return { description, content: { [type]: content } };
+  return { description, content: { [type]: content, ...others } };
 }

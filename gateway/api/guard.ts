@@ -15,7 +15,7 @@ import type { Session } from '../../lib/accounts/sessions.ts';
 import type { ProblemCode } from '../http/problem-catalogue.ts';
 import type { ProblemMembers } from '../http/problems.ts';
 import { refuse } from '../http/refuse.ts';
-import type { AccountRule } from './access-rule.ts';
+import type { AccountRule, Waiver } from './access-rule.ts';
 import { denialOf } from './denial.ts';
 import { REFUSAL_AFTER_MS, REFUSALS_HELD_MAX } from './limits.ts';
 import { isReference } from './openapi.ts';
@@ -63,11 +63,13 @@ export function createGuard(options: GuardOptions): onRequestHookHandler {
         const { key } = who;
         options.keyUse.note(key.id, request.ip);
         request.caller = { account: key.account, key, session: undefined };
-        const flood = rule.isMetered ? undefined : unmetered.ofAccount(key.account);
+        const waiver = rule.waive?.(request, key.account);
+        const isMetered = rule.isMetered && waiver === undefined;
+        const flood = isMetered ? undefined : unmetered.ofAccount(key.account);
         if (flood !== undefined) {
           tellLimits(options.meter, reply, key.account);
           refuse(reply, ...flood);
-        } else admit(options, rule, key.account, key, request, reply, done);
+        } else admit(options, rule, waiver, key, request, reply, done);
       }
     }
   };
@@ -143,14 +145,15 @@ type Done = (error?: Error) => void;
 function admit(
   { meter }: GuardOptions,
   rule: AccountRule,
-  account: AccountAccess,
+  waiver: Waiver | undefined,
   key: KeyAccess,
   request: FastifyRequest,
   reply: FastifyReply,
   done: Done,
 ): void {
-  const denial = denialOf(rule, account, key);
-  if (denial !== undefined || !rule.isMetered) {
+  const { account } = key;
+  const denial = denialOf(rule, account, key) ?? (waiver === 'free' ? undefined : waiver);
+  if (denial !== undefined || !rule.isMetered || waiver !== undefined) {
     tellLimits(meter, reply, account);
     if (denial !== undefined) refuse(reply, ...denial);
     else done();

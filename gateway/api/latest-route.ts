@@ -8,7 +8,7 @@ import { metered } from './access-rule.ts';
 import { endpoint } from './endpoint.ts';
 import { matchesEtag, pillsEtag } from './etag.ts';
 import { SYMBOLS_MAX } from './limits.ts';
-import { type LatestQuery, parseLatestQuery } from './parameters.ts';
+import { type LatestQuery, parseLatestQuery, queryOf } from './parameters.ts';
 import { type PillBody, pillBody } from './pill-body.ts';
 import { PILL_EXAMPLE, PillSchema, POSITION_EXAMPLE, PositionSchema } from './pill-schemas.ts';
 import type { LatestView } from './view.ts';
@@ -132,9 +132,4 @@ function send(
   reply.header('etag', etag).header('cache-control', 'private, no-cache');
   if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send();
   return reply.type('application/json; charset=utf-8').send(JSON.stringify(body));
-}
-
-function queryOf(request: FastifyRequest): URLSearchParams {
-  const at = request.url.indexOf('?');
-  return new URLSearchParams(at < 0 ? '' : request.url.slice(at + 1));
 }

@@ -3,6 +3,7 @@ import { openKeyring } from '../../lib/access/keyring.ts';
 import { openMeter } from '../../lib/access/meter.ts';
 import { readPepper } from '../../lib/access/pepper.ts';
 import { retryForever } from '../../lib/backoff.ts';
+import { checkOverridesFile } from '../../lib/calendar/overrides-file.ts';
 import { openContext } from '../../lib/context.ts';
 import { ANSWER_TIMEOUTS, openDatabase } from '../../lib/postgres/database.ts';
 import { migrate } from '../../lib/postgres/migrate.ts';
@@ -10,9 +11,11 @@ import { type Life, runProcess } from '../../lib/run.ts';
 import { topicName } from '../../schemas/topics.ts';
 import { openAccounts } from './account/accounts.ts';
 import { addAccountRoutes } from './account/routes.ts';
+import { openAnalytics } from './analytics/open-analytics.ts';
 import { createApiApp } from './app.ts';
 import { type ApiConfig, readApiConfig } from './config.ts';
 import { addHealthRoutes } from './health-routes.ts';
+import { openHistory } from './history/open-history.ts';
 import { latestEndpoint } from './latest-route.ts';
 import { watchNotices } from './notices.ts';
 import { watchOldest } from './oldest.ts';
@@ -20,6 +23,7 @@ import { addProblemRoutes } from './problem-routes.ts';
 import { watchProgress } from './progress.ts';
 import { createSessionFinder } from './session-cookie.ts';
 import { statusEndpoint } from './status-route.ts';
+import { openVerify } from './verify/open-verify.ts';
 import { openLatestView } from './view.ts';
 
 const START_BACKOFF = { firstMs: 200, maxMs: 3_000 };
@@ -28,6 +32,7 @@ await runProcess(
   'api',
   () => {
     const config = readApiConfig(process.env);
+    checkOverridesFile(config.calendarOverrides);
     return { ...config, pepper: readPepper(config.pepperPath) };
   },
   buildApi,
@@ -67,14 +72,33 @@ async function buildApi(config: ApiConfig & { pepper: Buffer }, life: Life): Pro
   life.readyWhen(() => (view.isReady() ? undefined : 'reading the latest topic'));
 
   const pills = topicName(namespace, 'pills');
+  const progress = watchProgress(client, pills, view.processed, life);
   const status = statusEndpoint({
     view,
     epoch: settings.epoch,
-    progress: watchProgress(client, pills, view.processed, life),
+    progress,
     oldest: watchOldest(client, pills, life),
     accounts: () => (keyring.isFresh() ? 'up' : 'down'),
     notices: watchNotices(background, life),
   });
+  const analytics = openAnalytics({ config, epoch: settings.epoch, view }, life);
+  const history = openHistory({ config, settings, view, pepper }, life);
+  const { clickhouseUrl, calendarOverrides: overridesPath, venueRules } = config;
+  const verify = await retryForever(
+    () =>
+      openVerify(
+        {
+          ...{ client, schemas, namespace, settings, view, progress },
+          ...{ clickhouseUrl, overridesPath, venueRules },
+        },
+        life,
+      ),
+    {
+      ...START_BACKOFF,
+      signal,
+      onError: (error, attempts) => log.warn({ err: error, attempts }, 'the log cannot be read'),
+    },
+  );
   const app = await createApiApp({
     keyring,
     meter,
@@ -86,6 +110,9 @@ async function buildApi(config: ApiConfig & { pepper: Buffer }, life: Life): Pro
     streamUrl: config.addresses.stream,
     addRoutes(to) {
       to.route(latestEndpoint(view, settings.epoch));
+      to.route(history);
+      for (const route of analytics) to.route(route);
+      for (const route of verify) to.route(route);
       to.route(status);
       addProblemRoutes(to);
       addHealthRoutes(to, view.isReady);

@@ -16,6 +16,8 @@ export function isReference(url: string): boolean {
 
 const TAGS = [
   ['pills', 'Read pills'],
+  ['market', 'What exists, and whether one may act on it now'],
+  ['analytics', 'What spreads, states and confidence were over a time'],
   ['account', 'The account, its plan and its use'],
   ['keys', 'API keys, by session'],
   ['session', 'Sign up, sign in, passwords'],

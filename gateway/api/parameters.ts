@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import { isSymbol } from '../../schemas/pill.ts';
 import { type Position, parsePosition } from '../../schemas/position.ts';
 import { SYMBOLS_MAX } from './limits.ts';
@@ -57,7 +58,14 @@ export function parseLatestQuery(query: URLSearchParams): Parsed<LatestQuery> {
   return faults.length > 0 ? { ok: false, faults } : { ok: true, value: { ask, atLeast } };
 }
 
-function namingFaults(query: URLSearchParams, known: readonly string[]): ParameterFault[] {
+/** The query as it was sent: what is given twice is there twice. */
+export function queryOf({ url }: FastifyRequest): URLSearchParams {
+  const at = url.indexOf('?');
+  return new URLSearchParams(at < 0 ? '' : url.slice(at + 1));
+}
+
+/** Parameters that are unknown, or given twice. */
+export function namingFaults(query: URLSearchParams, known: readonly string[]): ParameterFault[] {
   const faults: ParameterFault[] = [];
   for (const name of new Set(query.keys())) {
     const shown = name.slice(0, 64).toWellFormed();
@@ -71,6 +79,6 @@ function namingFaults(query: URLSearchParams, known: readonly string[]): Paramet
   return faults;
 }
 
-function fault(parameter: string, code: string, detail: string): ParameterFault {
+export function fault(parameter: string, code: string, detail: string): ParameterFault {
   return { parameter, code, detail };
 }

@@ -17,6 +17,11 @@ export const EXAMPLE_MEMBERS: Readonly<Partial<Record<ProblemCode, object>>> = {
   dedicated_limit: { limit: 10 },
   scope_missing: { needs: 'read', has: ['stream'] },
   no_pill: { detail: 'No pill of 9999.T was ever received.', position: 'k7f3:0-95,3-140' },
+  grant_invalid: { detail: 'The grant was over at 2026-11-21T01:02:03Z.' },
+  query_too_large: {
+    try: { from: '2026-11-20T12:00:00.000000Z', to: '2026-11-21T00:00:00.000000Z' },
+  },
+  history_behind: { position: 'k7f3:0-95,3-128' },
   rate_limited: {
     'violated-policies': ['burst'],
     scope: 'account',

@@ -18,6 +18,9 @@ export interface LatestView {
   isReady(): boolean;
   get(symbol: string): LatestRow | undefined;
   newest(): LatestRow | undefined;
+  /** Of all symbols, test symbols too; and how many. */
+  rows(): Iterable<LatestRow>;
+  size(): number;
   position(): string;
   /** Resolves at once when the view has the position, else when it comes, at most in 1 s. */
   reach(position: Position): Promise<Reached>;
@@ -86,6 +89,8 @@ export async function openLatestView(
     isReady: () => ready,
     get: table.get,
     newest: table.newest,
+    rows: table.rows,
+    size: table.size,
     position: () => formatPosition(settings.epoch, table.processed()),
     reach(position) {
       const foreign = [...position.offsets.keys()].some((p) => p >= settings.partitions);

@@ -8,6 +8,8 @@ export interface DedicatedConfig extends CommonConfig {
   readonly host: string;
   /** Where it is kept which processes run; of this supervisor alone. */
   readonly runFolder: string;
+  /** In the temp directory, where anybody may have been before. */
+  readonly isRunFolderShared: boolean;
   /** Priority of the processes, where the system allows it: -20 (first) to 19 (last). */
   readonly nice: number;
   /** What the processes are told beside their own. */
@@ -18,12 +20,14 @@ export interface DedicatedConfig extends CommonConfig {
 export function readDedicatedConfig(env: NodeJS.ProcessEnv): DedicatedConfig {
   return readConfig(env, (reader) => {
     const common = readCommonConfig(reader);
+    const chosen = reader.optional('DEDICATED_RUN_FOLDER');
     const folder = `pillole-dedicated-${os.userInfo().uid}-${common.namespace}`;
     return {
       ...common,
       databaseUrl: reader.text('DATABASE_URL'),
       host: reader.text('DEDICATED_HOST', '127.0.0.1'),
-      runFolder: reader.text('DEDICATED_RUN_FOLDER', path.join(os.tmpdir(), folder)),
+      runFolder: chosen ?? path.join(os.tmpdir(), folder),
+      isRunFolderShared: chosen === undefined,
       nice: reader.integer('DEDICATED_NICE', { min: -20, max: 19, fallback: -5 }),
       childEnv: env,
     };

@@ -127,6 +127,7 @@ test('made over the API it is usable, and tells its state, lag and queue', async
     ...namespace.env,
     ...{ API_PORT: String(port), PUBLIC_URL: base, MAIL_OUTBOX: outbox },
     ...{ DEDICATED_PORTS: `${ports.from}-${ports.to}`, DEDICATED_URL: TEMPLATE },
+    DEDICATED_MAX: '1',
   });
   try {
     await api.ready();
@@ -141,6 +142,11 @@ test('made over the API it is usable, and tells its state, lag and queue', async
       return answer.status === 201 && answer.body;
     });
     expect(made).toMatchObject({ label: 'Tokyo', state: 'starting', removed_at: null });
+    const full = await customer.send('POST', '/api/manager/streams', { label: 'Osaka' });
+    expect([full.status, full.body.code, full.headers['retry-after']]).toEqual([
+      ...[503, 'overloaded', '60'],
+    ]);
+    expect(full.body.detail).toMatch(/^All 1 places .* Remove one .* who sets DEDICATED_MAX\.$/);
     await readyPid(made.name);
 
     const { key } = (await customer.send('POST', '/api/keys', { name: 'desk' })).body;
@@ -303,30 +309,4 @@ test('an account that loses the tier loses the socket; with the tier it comes ba
   expect(stopped.reason).toContain('Institutional API has dedicated sockets');
   await setTier('institutional');
   await readyPid(name, pid);
-});
-
-test('an account may have so many and no more; those of others do not exist', async () => {
-  const { id: accountId } = await createTestAccount(db, namespace, { tier: null });
-  const actor = 'system';
-  const create = () => streams.create({ accountId, label: 'desk', actor });
-  // Without a tier no process is started for them.
-  const made = [];
-  for (let i = 0; i < DEDICATED_LIMITS.perAccountMax; i += 1) made.push(await create());
-  expect(new Set(made.map((one) => one.kind))).toEqual(new Set(['ok']));
-  expect((await create()).kind).toBe('limit');
-  const [first] = await streams.list(accountId);
-  const name = first!.name;
-  expect((await streams.rotate({ accountId, name, actor, overlapS: 60 }))?.kind).toBe('limit');
-  expect((await streams.get(accountId, name))?.replacedBy).toBeUndefined();
-  expect((await streams.rotate({ accountId, name, actor, overlapS: 0 }))?.kind).toBe('ok');
-  const { id: stranger } = await account();
-  const theirs = (await streams.list(accountId))[0]!.name;
-  const request = { accountId: stranger, name: theirs, actor };
-  expect([
-    await streams.get(stranger, theirs),
-    await streams.rotate({ ...request, overlapS: 0 }),
-    await streams.remove(request),
-  ]).toEqual([undefined, undefined, undefined]);
-  const none = createDedicatedStreams(db, { from: first!.port, to: first!.port });
-  expect((await none.create({ accountId: stranger, label: 'x', actor })).kind).toBe('no_port');
 });

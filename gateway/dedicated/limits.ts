@@ -2,6 +2,8 @@
 export const LIMITS = {
   /** How often the table is read; notifications bring it forward. */
   followMs: 1_000,
+  /** Between two readings of the table, however many notifications come. */
+  followDistanceMs: 100,
   /** How often the processes are asked how they are. */
   reportMs: 1_000,
   /** For their answers. */
@@ -14,6 +16,8 @@ export const LIMITS = {
   startingCountsMs: 10_000,
   /** One that served and then does not answer is killed, and started again. */
   silentMaxMs: 20_000,
+  /** One that does not serve, and gets no further in the log, too. */
+  stuckMaxMs: 60_000,
   /** From the order to end to the signal. */
   endMs: 1_500,
   /** From the signal to the kill; below the time in which the supervisor itself must be gone. */

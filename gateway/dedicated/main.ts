@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { takeLock } from '../../lib/child-process/lock.ts';
 import { endOrphans } from '../../lib/child-process/orphans.ts';
+import { requirePrivateFolder } from '../../lib/child-process/private-folder.ts';
 import { createKafkaClient } from '../../lib/kafka/client.ts';
 import { openLogEnds } from '../../lib/kafka/log-ends.ts';
 import { openDatabase, schemaName } from '../../lib/postgres/database.ts';
@@ -18,6 +19,9 @@ await runProcess('dedicated', () => readDedicatedConfig(process.env), buildSuper
 async function buildSupervisor(config: DedicatedConfig, life: Life): Promise<void> {
   const { databaseUrl: url, namespace, runFolder } = config;
   const { log } = life;
+  if (config.isRunFolderShared) {
+    requirePrivateFolder(runFolder, 'Or set DEDICATED_RUN_FOLDER to a folder of your own.');
+  }
   const locked = takeLock(path.join(runFolder, 'lock'));
   if (!locked.ok) {
     throw new Error(

@@ -10,6 +10,7 @@ import type { Log } from '../../lib/log.ts';
 import { packageRoot } from '../../lib/root.ts';
 import type { DedicatedConfig } from './config.ts';
 import { LIMITS } from './limits.ts';
+import { createPulse } from './pulse.ts';
 
 /** One dedicated socket's process, kept alive. */
 export interface One {
@@ -19,12 +20,18 @@ export interface One {
   report(id: number, ends: ReadonlyMap<number, number> | undefined): StateReport;
   /** Reads the log to its end, and not for too long. */
   isStarting(): boolean;
-  /** Kills it when it served and has not answered for too long; it is started again then. */
-  killIfSilent(): void;
+  /** Kills it when it hangs, serving or not; it is started again then. */
+  killIfDead(): void;
   /** Closes its sockets with the reason, and ends it for good. */
   end(denial: Denial): Promise<void>;
   /** Drains it, and ends it for good. */
   stop(): Promise<void>;
+}
+
+/** What a dedicated process is, and how long it may take. */
+export interface Program {
+  readonly entry?: string;
+  readonly limits?: { readonly [L in 'startingCountsMs' | 'silentMaxMs' | 'stuckMaxMs']: number };
 }
 
 const ENTRY = path.join(packageRoot, 'dist', 'gateway', 'stream', 'main.js');
@@ -38,6 +45,7 @@ export async function runOne(
   config: DedicatedConfig,
   log: Log,
   onChange: () => void,
+  { entry = ENTRY, limits = LIMITS }: Program = {},
 ): Promise<One> {
   let state: StateReport['state'] = 'starting';
   let reason: string | undefined;
@@ -45,7 +53,7 @@ export async function runOne(
   let starts = 0;
   let child: Child | undefined;
   let last: Report | undefined;
-  let heardAtMs = 0;
+  const pulse = createPulse(limits, () => performance.now());
   let isEnding = false;
   let onReady: () => void = () => undefined;
 
@@ -59,7 +67,7 @@ export async function runOne(
   const onMessage = (message: unknown) => {
     if (!isReport(message)) return;
     last = message;
-    heardAtMs = performance.now();
+    pulse.heard(message);
     const { notReady } = message;
     if (notReady !== undefined) change('starting', `Not ready: ${notReady}.`);
     else change('ready', undefined);
@@ -71,11 +79,10 @@ export async function runOne(
     async start() {
       starts += 1;
       last = undefined;
-      heardAtMs = performance.now();
       const started = await startChild({
         name,
         command: process.execPath,
-        args: ['--enable-source-maps', ENTRY],
+        args: ['--enable-source-maps', entry],
         env: {
           ...config.childEnv,
           STREAM_HOST: config.host,
@@ -90,6 +97,7 @@ export async function runOne(
         onMessage,
       });
       child = started;
+      pulse.started();
       const isSet = setPriority(started.pid, config.nice);
       const told = { dedicated: name, pid: started.pid, port };
       log.info({ ...told, nice: isSet ? config.nice : 'as the supervisor' }, 'started');
@@ -119,11 +127,10 @@ export async function runOne(
   };
   return {
     ask: (id) => child?.send({ order: 'report', id }),
-    isStarting: () =>
-      state === 'starting' && performance.now() - heardAtMs < LIMITS.startingCountsMs,
-    killIfSilent() {
-      if (last === undefined || performance.now() - heardAtMs < LIMITS.silentMaxMs) return;
-      log.error({ dedicated: name }, 'does not answer, and is killed');
+    isStarting: () => state === 'starting' && pulse.isStarting(),
+    killIfDead() {
+      if (isEnding || child?.exit() !== undefined || !pulse.isDead()) return;
+      log.error({ dedicated: name, state }, 'does not answer or get on, and is killed');
       last = undefined;
       child?.kill();
     },

@@ -170,6 +170,54 @@ export const PROBLEMS = {
     remedy: 'Send it again after `Retry-After`, with a position that an answer has told you.',
     retry: 'after',
   },
+  grant_invalid: {
+    status: 403,
+    title: 'The grant was refused',
+    meaning:
+      'The grant is over, or was handed out for another account or range. Nothing was counted.',
+    remedy:
+      'Ask for the call of the gap frame as it stands; or leave `grant` out, then the call counts.',
+    retry: 'never',
+  },
+  history_behind: {
+    status: 503,
+    title: 'History has not come so far yet',
+    meaning:
+      'Pills up to `until` are not all stored yet; nothing is left out silently. `position` tells ' +
+      'how far history is.',
+    remedy:
+      'Send it again after `Retry-After`, or with `until` at `position`. Pills are stored within ' +
+      'seconds; GET /api/pills/latest is not behind.',
+    retry: 'after',
+  },
+  history_unavailable: {
+    status: 503,
+    title: 'History cannot be read now',
+    meaning: 'The database of history does not answer. Streams and the newest pills go on.',
+    remedy: 'Send it again after `Retry-After`; pages that you have stay right.',
+    retry: 'after',
+  },
+  query_too_large: {
+    status: 400,
+    title: 'The question is too large',
+    meaning: 'Answering it went over the bounds of time, memory or pills read of one question.',
+    remedy: 'Ask for a shorter time, such as that of `try`, or for fewer symbols.',
+    retry: 'never',
+  },
+  analytics_unavailable: {
+    status: 503,
+    title: 'Analytics cannot be read now',
+    meaning: 'The database of analytics does not answer. Streams and the newest pills go on.',
+    remedy: 'Send it again after `Retry-After`.',
+    retry: 'after',
+  },
+  history_too_heavy: {
+    status: 503,
+    title: 'The page took too long',
+    meaning: 'Reading this page went over the bounds of time or memory of one page.',
+    remedy: 'Ask for less at once: a smaller `limit`, a shorter range, or one symbol.',
+    retry: 'after',
+  },
   overloaded: {
     status: 503,
     title: 'Overloaded',

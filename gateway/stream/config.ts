@@ -1,4 +1,5 @@
 import { readPepperPath } from '../../lib/access/pepper.ts';
+import { readVenueRules, type VenueRules } from '../../lib/calendar/venue-rules.ts';
 import {
   type CommonConfig,
   type ConfigReader,
@@ -15,6 +16,8 @@ export interface StreamConfig extends CommonConfig {
   readonly origins: readonly string[];
   /** File of days that are not as the calendars have them, such as a typhoon's. */
   readonly calendarOverrides: string | undefined;
+  /** Where symbols trade, beside the forms that are built in. */
+  readonly venueRules: VenueRules;
   /** The process serves one dedicated socket of one account, and nothing else. */
   readonly dedicated: { readonly name: string; readonly accountId: string } | undefined;
 }
@@ -31,6 +34,7 @@ export function readStreamConfig(env: NodeJS.ProcessEnv): StreamConfig {
     port: reader.integer('STREAM_PORT', { min: 0, max: 65_535, fallback: 8082 }),
     databaseUrl: reader.text('DATABASE_URL'),
     calendarOverrides: reader.optional('CALENDAR_OVERRIDES'),
+    venueRules: readVenueRules(reader.optional('VENUE_RULES')),
     pepperPath: readPepperPath(reader),
     origins: reader
       .text('STREAM_ORIGINS', '')

@@ -31,20 +31,34 @@ export const LIMITS = {
   dedicatedBacklogPillsMax: 65_536,
   /** Pills of one replay. */
   replayPillsMax: 100_000,
-  /** Connections whose replay waits for the log at a time. */
-  replaysWaitingMax: 2_000,
+  /** Records that the log is read for one replay beyond what memory holds: some 10 to 20 s. */
+  replayRecordsMax: 1_000_000,
+  /** Pills read from the log that replays under way hold: some 160 MiB, beside the backlog's. */
+  logReplayPillsMax: 262_144,
+  dedicatedLogReplayPillsMax: 100_000,
+  /** Connections whose replay waits, for the log or for this instance, at a time. */
+  replaysWaitingMax: 4_000,
+  /** Of them of one account: as many as a tier lets connect, and a quarter of all. */
+  replaysWaitingPerAccountMax: 1_000,
   /** How long a position that is ahead of this instance is waited for. */
   replayWaitMs: 5_000,
   /** How long the log may be read for those who wait. */
   replayReadMs: 20_000,
   /** How long it is known where the log begins. */
   logBeginsForMs: 10_000,
-  /** What `welcome` tells: older positions are not promised. */
+  /** What `welcome` tells: older positions are not promised. The log holds what memory forgot. */
   resumeMaxAgeS: 86_400,
   /** How long a free fill of a gap may be asked for. */
   grantS: 86_400,
   /** Frames that wait in our own queue of one connection. */
   queueBytesMax: 1_048_576,
+  /**
+   * What waits over all connections, in our queues and inside uWS; a frame that several wait for
+   * counts for each. Above it the largest queues go, with 4001 and their position.
+   */
+  processQueueBytesMax: 268_435_456,
+  /** The same for a dedicated process, of which a machine runs many. */
+  dedicatedQueueBytesMax: 67_108_864,
   /** What a symbol that `latest` mode holds back is counted as: its bytes are shared by all. */
   heldSymbolBytes: 64,
   /** What a snapshot row that waits is counted as: a reference, the row is shared. */

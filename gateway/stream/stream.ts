@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { signGrant } from '../../lib/access/grant.ts';
 import { openKeyring } from '../../lib/access/keyring.ts';
+import { createVenueOf } from '../../lib/calendar/venue-rules.ts';
 import { dedicatedPath } from '../../lib/dedicated/address.ts';
 import type { KafkaClient } from '../../lib/kafka/client.ts';
 import { fetchOffsetBounds, fetchOffsetsAt } from '../../lib/kafka/topics.ts';
@@ -11,7 +12,7 @@ import type { Offsets } from '../../schemas/position.ts';
 import type { SchemaClient } from '../../schemas/registry.ts';
 import type { Micros } from '../../schemas/timestamp.ts';
 import { groupName, topicName } from '../../schemas/topics.ts';
-import { withoutChaos, withoutChaosPills } from './chaos/chaos.ts';
+import { withoutChaos } from './chaos/chaos.ts';
 import type { StreamConfig } from './config.ts';
 import { followSupervisor } from './dedicated.ts';
 import { createAdmission } from './door/admission.ts';
@@ -70,11 +71,13 @@ export async function openStream(options: StreamOptions): Promise<void> {
     heartbeatMs: LIMITS.heartbeatMs,
     startMs: nowMs(),
     beforeBeats: hub.flush,
+    queueBytesMax: dedicated ? LIMITS.dedicatedQueueBytesMax : LIMITS.processQueueBytesMax,
   });
   const metrics = createStreamMetrics(sessions.all);
   const quiet = openQuiet({
     ...{ life, hub, connections: sessions.all, settings: options.settings, nowMicros },
     overridesPath: config.calendarOverrides,
+    venueOf: createVenueOf(config.venueRules),
     isHearing: () => notReady() === undefined && watch.down() === undefined,
   });
 
@@ -89,7 +92,7 @@ export async function openStream(options: StreamOptions): Promise<void> {
     pauseMs: () => hub.spacingMs() - 1, // a timer fires up to one late
     onPills(pills) {
       quiet.note(pills);
-      hub.publish(withoutChaosPills(pills));
+      hub.publish(pills);
     },
     onWarmed: quiet.warm,
     onRecord: metrics.onRecord,
@@ -178,9 +181,14 @@ function openResume(options: StreamOptions, { board, backlog, partitions }: Feed
   const topic = topicName(config.namespace, 'pills');
   const groupPrefix = groupName(config.namespace, 'stream-past');
   const place = { client, schemas, settings, topic, groupPrefix, board, log: life.log };
+  const { dedicatedLogReplayPillsMax, logReplayPillsMax } = LIMITS;
+  const limits = {
+    ...LIMITS,
+    logReplayPillsMax: config.dedicated ? dedicatedLogReplayPillsMax : logReplayPillsMax,
+  };
   let begins: Promise<Offsets> | undefined;
   return createResumeDesk({
-    ...{ board, backlog, limits: LIMITS },
+    ...{ board, backlog, limits },
     partitions: () => partitions,
     offsetsAt: (timeMs) => fetchOffsetsAt(client, topic, timeMs),
     begins() {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type GrantedRange, isGranted, signGrant } from './grant.ts';
+import { checkGrant, type GrantedRange, signGrant } from './grant.ts';
 
 const PEPPER = Buffer.alloc(32, 7);
 const RANGE: GrantedRange = {
@@ -10,8 +10,8 @@ describe('a grant', () => {
   const grant = signGrant(RANGE, 2_000, PEPPER);
 
   test('opens its own range until its end', () => {
-    expect(isGranted(grant, RANGE, 1_999, PEPPER)).toBe(true);
-    expect(isGranted(grant, RANGE, 2_000, PEPPER)).toBe(false);
+    expect(checkGrant(grant, RANGE, 1_999, PEPPER)).toBe('granted');
+    expect(checkGrant(grant, RANGE, 2_000, PEPPER)).toBe('expired');
   });
 
   test.each<[string, Partial<GrantedRange>]>([
@@ -22,17 +22,17 @@ describe('a grant', () => {
     ['the beginning', { after: undefined }],
     ['a later end', { until: '3-131' }],
   ])('does not open %s', (_what, change) => {
-    expect(isGranted(grant, { ...RANGE, ...change }, 1_000, PEPPER)).toBe(false);
+    expect(checkGrant(grant, { ...RANGE, ...change }, 1_000, PEPPER)).toBe('refused');
   });
 
   test.each(['', 'x', '2000.', `3000.${grant.slice(5)}`, `${grant}A`, grant.toUpperCase()])(
     '%s is none',
     (text) => {
-      expect(isGranted(text, RANGE, 1_000, PEPPER)).toBe(false);
+      expect(checkGrant(text, RANGE, 1_000, PEPPER)).toBe('refused');
     },
   );
 
   test('of another pepper is none', () => {
-    expect(isGranted(grant, RANGE, 1_000, Buffer.alloc(32, 8))).toBe(false);
+    expect(checkGrant(grant, RANGE, 1_000, Buffer.alloc(32, 8))).toBe('refused');
   });
 });

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** A stretch of history that an account may fetch once more without a call being counted. */
+/** A stretch of history that an account may fetch, page by page, without a call being counted. */
 export interface GrantedRange {
   readonly accountId: string;
   /** `*` is all symbols. */
@@ -16,17 +16,22 @@ export function signGrant(range: GrantedRange, expiresAtS: number, pepper: Buffe
   return `${expiresAtS}.${macOf(range, expiresAtS, pepper).toString('base64url')}`;
 }
 
+/** `refused`: forged, or for another account or range. */
+export type GrantVerdict = 'granted' | 'expired' | 'refused';
+
 /** Whether a grant is ours, for this account and range, and not over. @param nowS Unix seconds */
-export function isGranted(
+export function checkGrant(
   grant: string,
   range: GrantedRange,
   nowS: number,
   pepper: Buffer,
-): boolean {
+): GrantVerdict {
   const match = /^(\d{1,12})\.([\w-]{43})$/.exec(grant);
-  if (match === null || Number(match[1]) <= nowS) return false;
+  if (match === null) return 'refused';
   const given = Buffer.from(match[2]!, 'base64url');
-  return timingSafeEqual(given, macOf(range, Number(match[1]), pepper));
+  const expiresAtS = Number(match[1]);
+  if (!timingSafeEqual(given, macOf(range, expiresAtS, pepper))) return 'refused';
+  return expiresAtS <= nowS ? 'expired' : 'granted';
 }
 
 function macOf(range: GrantedRange, expiresAtS: number, pepper: Buffer): Buffer {

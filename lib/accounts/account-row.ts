@@ -24,9 +24,18 @@ export async function readAccountAccess(
   db: Database | Transaction<Tables>,
   accountId: string,
 ): Promise<AccountAccess | undefined> {
-  const query = sql<AccountAccessRow>`${sql.raw(ACCOUNT_ACCESS)} WHERE a.id = ${accountId}`;
-  const [row] = (await query.execute(db)).rows;
-  return row === undefined ? undefined : accountAccessOf(row);
+  return (await readAccountAccesses(db, [accountId])).get(accountId);
+}
+
+/** The same of several accounts, in one query; those that do not exist are left out. */
+export async function readAccountAccesses(
+  db: Database | Transaction<Tables>,
+  accountIds: readonly string[],
+): Promise<ReadonlyMap<string, AccountAccess>> {
+  const query = sql<AccountAccessRow>`
+    ${sql.raw(ACCOUNT_ACCESS)} WHERE a.id = ANY(${accountIds}::text[])`;
+  const { rows } = await query.execute(db);
+  return new Map(rows.map((row) => [row.account_id, accountAccessOf(row)]));
 }
 
 /** The row of `subscriptions`. */

@@ -1,62 +1,27 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { Database } from '../postgres/database.ts';
-import { openTestDatabase } from '../testing/accounts.ts';
-import { createNamespace, type Namespace } from '../testing/namespace.ts';
-import { openTestUsers, type TestUsers } from '../testing/users.ts';
+import { TEST_SIGN_UP, type TestUsers, useTestUsers } from '../testing/users.ts';
 import { readAudit } from './audit.ts';
 import { emailOfResetToken } from './mail-tokens.ts';
 import { hashToken } from './secret-token.ts';
 import type { Sessions } from './sessions.ts';
 import { ATTEMPT_LIMITS, type Users } from './users.ts';
 
-const HOME = '192.0.2.1';
-const OLD = 'correct horse battery';
+const HOME = TEST_SIGN_UP.address;
+const OLD = TEST_SIGN_UP.password;
 const NEW = 'incorrect horse battery';
-
-let namespace: Namespace;
+const wanted = TEST_SIGN_UP;
+const stage = useTestUsers();
+const { readUser, readTokens, signUp } = stage;
 let db: Database;
 let opened: TestUsers;
 let users: Users;
 let sessions: Sessions;
 let email: string;
-let emails = 0;
 
-beforeAll(async () => {
-  namespace = await createNamespace();
-  db = openTestDatabase(namespace);
+beforeEach(() => {
+  ({ db, opened, users, sessions, email } = stage.now());
 });
-
-afterAll(async () => {
-  await db?.destroy();
-});
-
-beforeEach(async () => {
-  opened = await openTestUsers(db);
-  ({ users, sessions } = opened);
-  emails += 1;
-  email = `trader${emails}@example.com`;
-});
-
-afterEach(async () => {
-  await opened.close();
-});
-
-const wanted = { password: OLD, accountName: 'Desk 4', address: HOME };
-
-const readUser = () =>
-  db.selectFrom('users').selectAll().where('email', '=', email).executeTakeFirstOrThrow();
-const readTokens = async () =>
-  db
-    .selectFrom('mail_tokens')
-    .selectAll()
-    .where('user_id', '=', (await readUser()).id)
-    .execute();
-
-/** Signs up; the mail for it is the first. @returns the token in it */
-async function signUp(): Promise<string> {
-  expect(await users.signUp({ ...wanted, email })).toEqual({ kind: 'ok' });
-  return opened.mailedToken(1);
-}
 
 async function signIn(password: string, address = HOME): Promise<string> {
   return (await users.signIn(email, password, address)).kind;

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -55,6 +55,15 @@ test('a command that does not exist is an error, not a crash', async () => {
   await expect(
     start('', { command: path.join(folder, 'missing'), bringsPdeathsig: true }),
   ).rejects.toThrow('ENOENT');
+});
+
+test('a child that cannot be recorded is not left behind: nobody would ever know of it', async () => {
+  // A folder in the record's place: not even root can write there.
+  mkdirSync(path.join(folder, 'run', 'thing.json', 'in the way'), { recursive: true });
+  const marker = `pillole-${path.basename(folder)}`;
+  const living = () => spawnSync('pgrep', ['-f', marker]).stdout.toString().trim();
+  await expect(start(`// ${marker}\n0`)).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
+  await waitUntil('its end', () => living() === '', { timeoutMs: 10_000, intervalMs: 20 });
 });
 
 test('a log over the limit is moved aside at the next start', async () => {

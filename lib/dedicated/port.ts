@@ -10,17 +10,21 @@ export interface PortRange {
 /** A port is given again after this: by then its last process has ended. */
 const REST_S = 60;
 
+/** Lets one caller at a time count places and take a port, until its transaction ends. */
+export async function lockPlaces(tx: Transaction<Tables>): Promise<void> {
+  await sql`SELECT pg_advisory_xact_lock(hashtext('dedicated ports ' || current_schema()))`.execute(
+    tx,
+  );
+}
+
 /**
- * Takes a free port until the transaction ends; one caller at a time.
+ * Takes a free port until the transaction ends; places must be locked.
  * @returns undefined when the range is full
  */
 export async function takePort(
   tx: Transaction<Tables>,
   { from, to }: PortRange,
 ): Promise<number | undefined> {
-  await sql`SELECT pg_advisory_xact_lock(hashtext('dedicated ports ' || current_schema()))`.execute(
-    tx,
-  );
   const { rows } = await sql<{ port: number }>`
     SELECT free.port FROM generate_series(${from}::int, ${to}::int) AS free(port)
     WHERE NOT EXISTS (

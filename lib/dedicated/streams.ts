@@ -4,7 +4,8 @@ import { lockAccount } from '../accounts/account-row.ts';
 import { type Requester, writeAudit } from '../accounts/audit.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Tables } from '../postgres/tables.ts';
-import { type PortRange, takePort } from './port.ts';
+import { lockPlaces, type PortRange, takePort } from './port.ts';
+import { processesThatFit, readRoom } from './room.ts';
 import { type DedicatedStream, LIVE, selectStreams, streamOf } from './stream-row.ts';
 
 export const DEDICATED_LIMITS = {
@@ -32,9 +33,12 @@ export interface DedicatedRotation extends DedicatedRequest {
   readonly overlapS: number;
 }
 
-type NoRoom =
+/** Why there is no place for one more. */
+export type NoRoom =
   | { readonly kind: 'limit' }
   | { readonly kind: 'too_many_made' }
+  /** All accounts together have `max`: no more processes fit. */
+  | { readonly kind: 'full'; readonly max: number }
   /** All ports of the range are taken. */
   | { readonly kind: 'no_port' };
 
@@ -58,13 +62,21 @@ export interface DedicatedStreams {
   remove(request: DedicatedRequest): Promise<DedicatedStream | undefined>;
 }
 
-/** Every change is in the audit log, and told to the supervisor by a trigger of the table. */
-export function createDedicatedStreams(db: Database, ports: PortRange): DedicatedStreams {
+/**
+ * Every change is in the audit log, and told to the supervisor by a trigger of the table.
+ * @param processesMax of all accounts together; fewer where PostgreSQL has no connections for them
+ */
+export function createDedicatedStreams(
+  db: Database,
+  ports: PortRange,
+  processesMax = processesThatFit(),
+): DedicatedStreams {
+  const place = { ports, processesMax };
   return {
     create: (wanted) =>
       db.transaction().execute(async (tx): Promise<DedicatedCreated> => {
         await lockAccount(tx, wanted.accountId);
-        const room = await findRoom(tx, wanted.accountId, ports);
+        const room = await findRoom(tx, wanted.accountId, place);
         if (room.kind !== 'ok') return room;
         const name = await insert(tx, wanted, room.port);
         await audit(tx, wanted, 'dedicated_stream.created', name, { label: wanted.label });
@@ -94,7 +106,7 @@ export function createDedicatedStreams(db: Database, ports: PortRange): Dedicate
           if (before.replacedBy !== undefined) return { kind: 'rotated' };
           // Without an overlap the new one takes the place of the old one.
           if (overlapS === 0) await end(tx, name);
-          const room = await findRoom(tx, accountId, ports);
+          const room = await findRoom(tx, accountId, place);
           if (room.kind !== 'ok') throw new NoRoomError(room);
           const next = await insert(tx, { ...rotation, label: before.label }, room.port);
           await tx
@@ -143,7 +155,7 @@ function roomOrThrow(error: unknown): NoRoom {
 async function findRoom(
   tx: Transaction<Tables>,
   accountId: string,
-  ports: PortRange,
+  { ports, processesMax }: { readonly ports: PortRange; readonly processesMax: number },
 ): Promise<{ readonly kind: 'ok'; readonly port: number } | NoRoom> {
   const { live, made } = await tx
     .selectFrom('dedicated_streams')
@@ -153,6 +165,14 @@ async function findRoom(
     .executeTakeFirstOrThrow();
   if (Number(live) >= DEDICATED_LIMITS.perAccountMax) return { kind: 'limit' };
   if (Number(made) >= DEDICATED_LIMITS.madePerHourMax) return { kind: 'too_many_made' };
+  await lockPlaces(tx);
+  const max = await readRoom(tx, processesMax);
+  const all = await tx
+    .selectFrom('dedicated_streams')
+    .select(sql<string>`count(*)`.as('live'))
+    .where(LIVE)
+    .executeTakeFirstOrThrow();
+  if (Number(all.live) >= max) return { kind: 'full', max };
   const port = await takePort(tx, ports);
   return port === undefined ? { kind: 'no_port' } : { kind: 'ok', port };
 }

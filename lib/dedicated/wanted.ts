@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { AccountAccess } from '../access/access.ts';
 import { entitlementOf, tierTooLowText } from '../access/entitlement.ts';
-import { readAccountAccess } from '../accounts/account-row.ts';
+import { readAccountAccesses } from '../accounts/account-row.ts';
 import type { Database } from '../postgres/database.ts';
 import type { EndCode } from './channel.ts';
 
@@ -38,12 +38,10 @@ export async function readWanted(db: Database, nowMs: number): Promise<readonly 
     .where('removed_at', 'is', null)
     .orderBy('created_at')
     .execute();
-  const denials = new Map<string, Denial | undefined>();
-  for (const accountId of new Set(rows.map((row) => row.account_id))) {
-    denials.set(accountId, denialOf(await readAccountAccess(db, accountId), nowMs));
-  }
+  // One query for all accounts, however many: this is read each second.
+  const accounts = await readAccountAccesses(db, [...new Set(rows.map((row) => row.account_id))]);
   return rows.map(({ name, account_id: accountId, port }) => {
-    return { name, accountId, port, denial: denials.get(accountId) };
+    return { name, accountId, port, denial: denialOf(accounts.get(accountId), nowMs) };
   });
 }
 

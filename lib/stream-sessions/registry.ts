@@ -1,9 +1,7 @@
 import type { QuickPool } from '../postgres/quick-pool.ts';
+import { CLEARED_AFTER_S, COUNTED_WRITES, WRITE_EVERY_MS } from './pace.ts';
 
-/** Rows of a process that is gone are cleared after this. */
-const CLEARED_AFTER_S = 60;
-/** A process that missed so many of its writes is not counted against anyone. */
-const COUNTED_S = 1.5;
+const COUNTED_S = (COUNTED_WRITES * WRITE_EVERY_MS) / 1_000;
 
 /** An open socket, as its process writes it down. */
 export interface OpenSession {

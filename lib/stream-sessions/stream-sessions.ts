@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from '../postgres/database.ts';
+import { PROCESS_ALIVE_S } from './pace.ts';
 
-/** A process that has not written for so long holds no sockets any more. */
-export const PROCESS_ALIVE_S = 3;
 /** Sockets that one list tells; the count is told whole. */
 export const LISTED_MAX = 1_000;
 

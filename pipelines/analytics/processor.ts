@@ -9,6 +9,7 @@ import {
   type PartitionReader,
   warmUpFrom,
 } from '../../lib/partition-reader.ts';
+import type { Micros } from '../../schemas/timestamp.ts';
 import { groupName, topicName } from '../../schemas/topics.ts';
 import type { ProcessorContext } from '../processor.ts';
 import { type BufferedRow, rowOf } from './rows.ts';
@@ -24,7 +25,8 @@ const CLOSE_DEADLINE_MS = 4_000;
  * 2. warm up: read the repeat window before that, without effect;
  * 3. judge each record; what has no effect is the latest processor's to tell;
  * 4. buffer, then insert as one block: rows and position become true together;
- * 5. commit the offset, for the eyes of operators.
+ * 5. tell how far the table is, past records without effect too: readers wait for that;
+ * 6. commit the offset, for the eyes of operators.
  */
 export async function startAnalytics(context: ProcessorContext): Promise<void> {
   const { config, life, client, schemas, settings } = context;
@@ -36,6 +38,8 @@ export async function startAnalytics(context: ProcessorContext): Promise<void> {
   life.onStop('clickhouse', () => clickhouse.close());
   const store = createPillStore(clickhouse, settings.epoch);
   const partitions = new Map<number, PartitionReader>();
+  /** Of the newest pill of each partition that is in the table, or on its way there. */
+  const received = new Map<number, Micros>();
 
   const sink = createSink({
     store,
@@ -60,7 +64,7 @@ export async function startAnalytics(context: ProcessorContext): Promise<void> {
       const positions = await store.positions();
       return [positions.get(partition), await store.symbols(partition)] as const;
     }, signal);
-    const start = position === undefined ? low : position + 1;
+    const start = position === undefined ? low : position.offset + 1;
     partitions.set(
       partition,
       createPartitionReader({
@@ -69,6 +73,12 @@ export async function startAnalytics(context: ProcessorContext): Promise<void> {
         log: life.log,
       }),
     );
+    received.delete(partition);
+    if (position !== undefined) {
+      received.set(partition, position.receivedAt ?? 0);
+      // Its last owner may have died between the rows and the telling.
+      await sink.add([], signal, position);
+    }
     life.log.info({ partition, start, symbols: symbols.size }, 'partition restored');
     return { start, from: warmUpFrom(start, low, settings) };
   };
@@ -81,13 +91,22 @@ export async function startAnalytics(context: ProcessorContext): Promise<void> {
     const reader = partitions.get(partition);
     if (reader === undefined) return;
     const rows: BufferedRow[] = [];
+    let last: number | undefined;
     for (const record of records) {
       const answer = reader.read(record, signal);
       const reading = answer instanceof Promise ? await answer.catch(() => undefined) : answer;
       if (reading === undefined) return; // revoked while the registry was silent
-      if (reading.kind === 'effect') rows.push(rowOf(settings.epoch, reading.pill));
+      last = record.offset;
+      if (reading.kind !== 'effect') continue;
+      rows.push(rowOf(settings.epoch, reading.pill));
+      const { received_at } = reading.pill;
+      if (received_at > (received.get(partition) ?? 0)) received.set(partition, received_at);
     }
-    await sink.add(rows, signal);
+    if (last === undefined) return;
+    await sink.add(rows, signal, {
+      ...{ partition, offset: last },
+      receivedAt: received.get(partition),
+    });
   };
 
   const group = joinGroup({

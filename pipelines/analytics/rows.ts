@@ -16,13 +16,14 @@ export const COLUMNS = [
   'source',
   'late',
   'backfill',
+  'prev',
 ] as const;
 
 /** A pill waiting for its insert. */
 export interface BufferedRow {
   readonly partition: number;
   readonly offset: number;
-  readonly values: readonly (string | number | boolean)[];
+  readonly values: readonly (string | number | boolean | null)[];
 }
 
 /** Makes the row of a pill; times as decimal seconds, which DateTime64(6) reads exactly. */
@@ -45,11 +46,13 @@ export function rowOf(epoch: string, pill: EffectivePill): BufferedRow {
       pill.source ?? '',
       pill.late,
       pill.backfill,
+      pill.prev,
     ],
   };
 }
 
-function seconds(micros: number): string {
+/** µs as ClickHouse reads them into DateTime64(6): decimal seconds. */
+export function seconds(micros: number): string {
   const whole = Math.floor(micros / 1e6);
   // Ten digits of seconds: with fewer the parser takes the text for a date.
   return `${String(whole).padStart(10, '0')}.${String(micros - whole * 1e6).padStart(6, '0')}`;

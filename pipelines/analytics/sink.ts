@@ -3,7 +3,7 @@ import { retryForever } from '../../lib/backoff.ts';
 import type { Log } from '../../lib/log.ts';
 import { createCounter, createGauge, createHistogram } from '../../lib/metrics.ts';
 import type { BufferedRow } from './rows.ts';
-import type { PillStore } from './store.ts';
+import type { PillStore, Progress } from './store.ts';
 
 export interface SinkLimits {
   /** A row waits at most this for its insert to begin. */
@@ -22,8 +22,11 @@ export const SINK_LIMITS: SinkLimits = {
 };
 
 export interface Sink {
-  /** Takes rows of one partition, offsets ascending; waits when the buffer is full. */
-  add(rows: readonly BufferedRow[], signal: AbortSignal): Promise<void>;
+  /**
+   * Takes rows of one partition, offsets ascending; waits when the buffer is full.
+   * @param progress how far the partition is once they are in: told after them, without them too
+   */
+  add(rows: readonly BufferedRow[], signal: AbortSignal, progress?: Progress): Promise<void>;
   /** Forgets rows of a partition that went to another member. */
   drop(partition: number): void;
   /** Whether the last insert succeeded. */
@@ -64,6 +67,7 @@ export function createSink(options: {
   const closing = new AbortController();
   const dropped = new Set<number>();
   let buffer: BufferedRow[] = [];
+  let untold = new Map<number, Progress>();
   let timer: NodeJS.Timeout | undefined;
   let inserting: Promise<void> | undefined;
   let healthy = true;
@@ -74,7 +78,9 @@ export function createSink(options: {
     let wanted = rows;
     if (isRetry) {
       const positions = await store.positions();
-      wanted = rows.filter(({ partition, offset }) => offset > (positions.get(partition) ?? -1));
+      const isThere = ({ partition, offset }: BufferedRow) =>
+        offset <= (positions.get(partition)?.offset ?? -1);
+      wanted = rows.filter((row) => !isThere(row));
     }
     const kept = wanted.filter(({ partition }) => !dropped.has(partition));
     if (kept.length === 0) return;
@@ -84,13 +90,25 @@ export function createSink(options: {
     rowsTotal.inc(kept.length);
   };
 
+  /** After the rows, never before: what is told is there. */
+  const tell = async (progress: Iterable<Progress>): Promise<void> => {
+    const kept = [...progress].filter(({ partition }) => !dropped.has(partition));
+    if (kept.length > 0) await store.tell(kept);
+  };
+
   const flush = async () => {
-    while (buffer.length > 0) {
+    while (buffer.length > 0 || untold.size > 0) {
       const rows = buffer;
+      const progress = untold;
       buffer = [];
+      untold = new Map();
       dropped.clear();
       let attempts = 0;
-      await retryForever(() => insertOnce(rows, attempts++ > 0), {
+      const write = async () => {
+        await insertOnce(rows, attempts++ > 0);
+        await tell(progress.values());
+      };
+      await retryForever(write, {
         firstMs: 200,
         maxMs: 3_000,
         signal: closing.signal,
@@ -124,7 +142,7 @@ export function createSink(options: {
   };
 
   const schedule = () => {
-    if (closed || inserting !== undefined || buffer.length === 0) return;
+    if (closed || inserting !== undefined || (buffer.length === 0 && untold.size === 0)) return;
     if (buffer.length >= limits.flushRows) void start();
     else timer ??= setTimeout(start, limits.flushIntervalMs);
   };
@@ -140,9 +158,12 @@ export function createSink(options: {
     });
 
   return {
-    async add(rows, signal) {
+    async add(rows, signal, progress) {
       if (closed) return; // not committed anywhere: the next owner reads them again
       for (const row of rows) buffer.push(row);
+      if (progress !== undefined) {
+        untold.set(progress.partition, further(untold.get(progress.partition), progress));
+      }
       bufferedRows.set(buffer.length);
       schedule();
       while (buffer.length >= limits.rowsMax && !closed && !signal.aborted) {
@@ -151,6 +172,7 @@ export function createSink(options: {
     },
     drop(partition) {
       buffer = buffer.filter((row) => row.partition !== partition);
+      untold.delete(partition);
       dropped.add(partition);
     },
     isHealthy: () => healthy,
@@ -166,6 +188,16 @@ export function createSink(options: {
       closing.abort(new Error('stopped'));
       for (const go of room.splice(0)) go();
     },
+  };
+}
+
+function further(known: Progress | undefined, next: Progress): Progress {
+  if (known === undefined) return next;
+  const receivedAt = Math.max(known.receivedAt ?? -1, next.receivedAt ?? -1);
+  return {
+    ...next,
+    offset: Math.max(known.offset, next.offset),
+    receivedAt: receivedAt < 0 ? undefined : receivedAt,
   };
 }
 

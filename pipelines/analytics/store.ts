@@ -1,19 +1,44 @@
 import type { ClickHouse } from '../../lib/clickhouse.ts';
 import type { SymbolState } from '../../lib/order/judge.ts';
-import { type BufferedRow, COLUMNS } from './rows.ts';
+import type { Micros } from '../../schemas/timestamp.ts';
+import { type BufferedRow, COLUMNS, seconds } from './rows.ts';
+
+/** How far a partition is in the table. */
+export interface Progress {
+  readonly partition: number;
+  /** Every pill with effect up to and including it is there. */
+  readonly offset: number;
+  /** Of the newest of them; undefined when there is none. */
+  readonly receivedAt: Micros | undefined;
+}
 
 /** The raw table: the pills, and with them the sink's position. */
 export interface PillStore {
   /** Highest offset stored of each partition of the epoch. */
-  positions(): Promise<Map<number, number>>;
+  positions(): Promise<Map<number, Progress>>;
   /** State of a partition's symbols, for lateness and the bound on symbols. */
   symbols(partition: number): Promise<Map<string, SymbolState>>;
   /** Inserts rows as one block: all of them are there afterwards, or none. */
   insert(rows: readonly BufferedRow[]): Promise<void>;
+  /** Tells readers how far the table is: also past records that have no row. */
+  tell(progress: readonly Progress[]): Promise<void>;
 }
 
+/** Where pills are, and how far they are. */
+export interface Tables {
+  readonly pills: string;
+  readonly progress: string;
+}
+
+/** The tables that readers see. */
+export const TABLES: Tables = { pills: 'pills', progress: 'pills_progress' };
+
 /** Opens the store of one epoch. */
-export function createPillStore(clickhouse: ClickHouse, epoch: string): PillStore {
+export function createPillStore(
+  clickhouse: ClickHouse,
+  epoch: string,
+  tables: Tables = TABLES,
+): PillStore {
   const select = async <T>(query: string, params: Record<string, unknown> = {}): Promise<T[]> => {
     const result = await clickhouse.query({
       query,
@@ -25,11 +50,17 @@ export function createPillStore(clickhouse: ClickHouse, epoch: string): PillStor
   };
   return {
     async positions() {
-      const rows = await select<{ partition: number; last: number }>(
-        `SELECT partition, max(offset) AS last FROM pills
-         WHERE epoch = {epoch:String} GROUP BY partition`,
+      const rows = await select<{ partition: number; last: number; received: number }>(
+        `SELECT partition, max(offset) AS last,
+                toUnixTimestamp64Micro(max(received_at)) AS received
+         FROM ${tables.pills} WHERE epoch = {epoch:String} GROUP BY partition`,
       );
-      return new Map(rows.map(({ partition, last }) => [partition, last]));
+      return new Map(
+        rows.map(({ partition, last, received }) => [
+          partition,
+          { partition, offset: last, receivedAt: received },
+        ]),
+      );
     },
     async symbols(partition) {
       const rows = await select<{ symbol: string; at: number; pos: number; live: number | null }>(
@@ -37,7 +68,7 @@ export function createPillStore(clickhouse: ClickHouse, epoch: string): PillStor
                 max((toUnixTimestamp64Micro(order_time), offset)) AS newest,
                 newest.1 AS at, newest.2 AS pos,
                 maxOrNullIf(offset, NOT backfill) AS live
-         FROM pills
+         FROM ${tables.pills}
          WHERE epoch = {epoch:String} AND partition = {partition:UInt16}
          GROUP BY symbol`,
         { partition },
@@ -51,7 +82,7 @@ export function createPillStore(clickhouse: ClickHouse, epoch: string): PillStor
     },
     async insert(rows) {
       await clickhouse.insert({
-        table: 'pills',
+        table: tables.pills,
         columns: [...COLUMNS],
         values: rows.map(({ values }) => values),
         format: 'JSONCompactEachRow',
@@ -62,6 +93,20 @@ export function createPillStore(clickhouse: ClickHouse, epoch: string): PillStor
           input_format_parallel_parsing: 0,
           async_insert: 0,
         },
+      });
+    },
+    async tell(progress) {
+      await clickhouse.insert({
+        table: tables.progress,
+        columns: ['epoch', 'partition', 'offset', 'received_at'],
+        values: progress.map(({ partition, offset, receivedAt }) => [
+          epoch,
+          partition,
+          offset,
+          receivedAt === undefined ? null : seconds(receivedAt),
+        ]),
+        format: 'JSONCompactEachRow',
+        clickhouse_settings: { async_insert: 0 },
       });
     },
   };

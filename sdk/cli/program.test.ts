@@ -89,6 +89,23 @@ describe('verify', () => {
     expect(stdout).toMatch(/^X\.T +no .*no answer$/m);
   });
 
+  test('an id alone: a line for each symbol; of an id that nobody has: no, and why', async () => {
+    const good = { ...STALE, verdict: 'verified', usable: true, reasons: [] };
+    const list = { data: [good], complete: true, reasons: [], position: 'e1:' };
+    play.server.answer(() => ({ body: list }));
+    expect((await pillole(['verify', '--id', 'p-1'], here())).code).toBe(0);
+    const hole = { code: 'search_incomplete', detail: 'history does not answer' };
+    play.server.answer(() => ({
+      body: { ...list, data: [], complete: false, reasons: [hole] },
+    }));
+    const { code, stdout, stderr } = await pillole(['verify', '--id', 'p-1'], here());
+    expect([code, stdout]).toEqual([6, '']);
+    expect(stderr).toBe(
+      'No symbol has a pill with the id p-1.\n' +
+        'The list is not complete: history does not answer.\n',
+    );
+  });
+
   test('a server that has none', async () => {
     const { code, stdout, stderr } = await pillole(['verify', '7203.T'], here());
     expect({ code, stdout }).toEqual({ code: 5, stdout: '' });

@@ -4,6 +4,7 @@ import { VERSION } from '../version.ts';
 import type { ConnectionOptions } from './connection.ts';
 import { type ExitName, exitHelp, exitOf } from './exit-codes.ts';
 import { failureJson, failureLines } from './failure.ts';
+import { type HistoryOptions, runHistory } from './history.ts';
 import { runLatest } from './latest.ts';
 import { runTail, type TailOptions } from './tail.ts';
 import { type Terminal, UsageError, writeLine } from './terminal.ts';
@@ -44,7 +45,7 @@ function tellFailure({ stderr }: Terminal, thrown: unknown, isJson: boolean): Ex
 
 function buildProgram(terminal: Terminal, onExit: (name: ExitName) => void): Command {
   const program = new Command('pillole')
-    .description('Reads the pillole platform: the newest pills, the stream, verdicts.')
+    .description('Reads the pillole platform: the newest pills, the stream, history, verdicts.')
     .version(VERSION)
     .exitOverride()
     .configureOutput({
@@ -74,6 +75,15 @@ function buildProgram(terminal: Terminal, onExit: (name: ExitName) => void): Com
     .description('prints the newest pill of each symbol; one call')
     .action(async (symbols: string[], options: ConnectionOptions) =>
       onExit(await runLatest(terminal, symbols, options)),
+    );
+  command(program, 'history')
+    .argument('<symbol>', 'one symbol')
+    .description('prints its pills of a time, in order time; each page of 1,000 is a call')
+    .requiredOption('--from <time>', 'beginning, included (ISO 8601, UTC)')
+    .option('--to <time>', 'end, excluded; now by default, at most 31 days later')
+    .option('-n, --count <n>', 'end after so many pills', positive)
+    .action(async (symbol: string, options: HistoryOptions) =>
+      onExit(await runHistory(terminal, symbol, options)),
     );
   command(program, 'verify')
     .argument('[symbols...]', 'up to 20 symbols')

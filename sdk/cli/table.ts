@@ -60,6 +60,13 @@ export function pillCells(pill: Pill, nowMs: number): string[] {
   ];
 }
 
+/** A line of a pill's cells (or of the head), in fixed widths: lines come one by one. */
+export function pillLine(cells: readonly string[]): string {
+  const { widths, right } = PILL_COLUMNS;
+  const [line = ''] = renderTable([], [cells], { widths, right });
+  return line;
+}
+
 /** ms as a person reads it: `450 ms`, `12.3 s`, `5 min`, `3 h`, `2 d`. */
 export function formatAge(ms: number): string {
   if (Number.isNaN(ms)) return '?';

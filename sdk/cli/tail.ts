@@ -4,7 +4,7 @@ import { type ConnectionOptions, connectStream } from './connection.ts';
 import type { ExitName } from './exit-codes.ts';
 import { failureJson } from './failure.ts';
 import { tellEvents } from './notices.ts';
-import { PILL_COLUMNS, pillCells, printable, renderTable } from './table.ts';
+import { PILL_COLUMNS, pillCells, pillLine, printable } from './table.ts';
 import { type Terminal, UsageError, writeLine } from './terminal.ts';
 
 export interface TailOptions extends ConnectionOptions {
@@ -38,7 +38,7 @@ export async function runTail(
   if (signal.aborted) stream.close();
   signal.addEventListener('abort', stream.close);
   tellEvents(terminal, stream, options.json === true);
-  if (!options.json) writeLine(stdout, row(PILL_COLUMNS.head));
+  if (!options.json) writeLine(stdout, pillLine(PILL_COLUMNS.head));
 
   let pills = 0;
   let unfilled = 0;
@@ -58,23 +58,17 @@ export async function runTail(
   return signal.aborted && signal.reason === 'interrupted' ? 'interrupted' : 'ok';
 }
 
-function row(cells: readonly string[]): string {
-  const { widths, right } = PILL_COLUMNS;
-  const [line = ''] = renderTable([], [cells], { widths, right });
-  return line;
-}
-
 function itemJson(item: StreamItem): string {
   if (item.type !== 'gap' || item.error === undefined) return JSON.stringify(item);
   return JSON.stringify({ ...item, error: failureJson(item.error) });
 }
 
 function itemLines(item: StreamItem, nowMs: number): string[] {
-  if (item.type === 'pill') return [row(pillCells(item, nowMs))];
+  if (item.type === 'pill') return [pillLine(pillCells(item, nowMs))];
   if (item.type === 'snapshot') {
     return item.pills.map((pill) => {
       const cells = pillCells(pill, nowMs);
-      return row([...cells.slice(0, -1), `snapshot ${cells.at(-1)}`.trimEnd()]);
+      return pillLine([...cells.slice(0, -1), `snapshot ${cells.at(-1)}`.trimEnd()]);
     });
   }
   const { symbols, after, until, reason, filled, pills, error } = item;

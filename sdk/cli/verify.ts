@@ -1,13 +1,22 @@
-import type { Verdict, Verdicts } from '../verdict.ts';
+import type {
+  MissingVerdict,
+  PublishedVerdict,
+  Verdict,
+  VerdictList,
+  Verdicts,
+} from '../verdict.ts';
 import { type ConnectionOptions, connect } from './connection.ts';
 import type { ExitName } from './exit-codes.ts';
-import { formatAge, renderTable } from './table.ts';
+import { formatAge, printable, renderTable } from './table.ts';
 import { type Terminal, UsageError, writeLine } from './terminal.ts';
 
 export interface VerifyOptions extends ConnectionOptions {
   /** Of the pill that is asked about, instead of the newest one. */
   readonly id?: string;
 }
+
+type AnyVerdict = Verdict | PublishedVerdict | MissingVerdict;
+type Answer = AnyVerdict | Verdicts | VerdictList;
 
 const HEAD = ['SYMBOL', 'USABLE', 'VERDICT', 'PILL AGE', 'ASK AGAIN', 'REASONS'];
 
@@ -22,46 +31,58 @@ export async function runVerify(
   if (symbol === undefined && id === undefined) throw new UsageError('Name a symbol, or --id.');
   if (symbols.length > 1 && id !== undefined) throw new UsageError('--id goes with one symbol.');
   const client = connect(terminal, options);
-  const answer: Verdict | Verdicts =
+  const answer: Answer =
     id !== undefined
-      ? await client.verify(symbol === undefined ? { id } : { id, symbol })
+      ? symbol === undefined
+        ? await client.verify({ id })
+        : await client.verify({ id, symbol })
       : symbols.length === 1
         ? await client.verify(symbol!)
         : await client.verify(symbols);
   const verdicts = verdictsOf(answer, symbols);
   if (options.json) writeLine(terminal.stdout, JSON.stringify(answer));
   else {
-    const rows = verdicts.map(([name, verdict]) => cells(name, verdict));
-    writeLine(terminal.stdout, renderTable(HEAD, rows, { right: [3] }).join('\n'));
+    const rows = verdicts.map(([name, verdict, why]) => cells(name, verdict, why));
+    if (rows.length > 0) {
+      writeLine(terminal.stdout, renderTable(HEAD, rows, { right: [3] }).join('\n'));
+    } else writeLine(terminal.stderr, printable(`No symbol has a pill with the id ${id}.`));
+    if ('complete' in answer && !answer.complete) {
+      const why = answer.reasons.map(({ detail }) => detail).join('; ') || 'there are more';
+      writeLine(terminal.stderr, printable(`The list is not complete: ${why}.`));
+    }
   }
-  return verdicts.every(([, verdict]) => verdict?.usable === true) ? 'ok' : 'no';
+  // Of no pill at all there is nothing to act on.
+  const isYes = verdicts.length > 0 && verdicts.every(([, verdict]) => verdict?.usable === true);
+  return isYes ? 'ok' : 'no';
 }
 
-/** Each that was asked for; without an answer it has no verdict. */
+/** Each that was asked for; without a verdict, why it has none. */
 function verdictsOf(
-  answer: Verdict | Verdicts,
+  answer: Answer,
   symbols: readonly string[],
-): (readonly [string, Verdict | undefined])[] {
-  if ('verdict' in answer) {
-    const { symbol, id } = answer.subject as Verdict['subject'];
-    return [[symbol ?? id ?? '', answer as Verdict]];
-  }
-  const { data } = answer as Verdicts;
-  // Of an id alone several symbols may have one.
-  if (Array.isArray(data)) return data.map((one: Verdict) => [one.subject.symbol ?? '', one]);
-  return symbols.map((symbol) => [symbol, data?.[symbol]]);
+): (readonly [symbol: string, verdict: AnyVerdict | undefined, why?: string | undefined])[] {
+  if ('verdict' in answer) return [[answer.subject.symbol, answer]];
+  const { data } = answer;
+  if (isList(data)) return data.map((one) => [one.subject.symbol, one]);
+  const errors = 'errors' in answer ? answer.errors : {};
+  return symbols.map((symbol) => [symbol, data?.[symbol], errors?.[symbol]?.code]);
 }
 
-function cells(name: string, verdict: Verdict | undefined): string[] {
-  if (verdict === undefined) return [name, 'no', '-', '-', '-', 'no answer'];
+function isList(data: Verdicts['data'] | VerdictList['data']): data is VerdictList['data'] {
+  return Array.isArray(data);
+}
+
+function cells(name: string, verdict: AnyVerdict | undefined, why = 'no answer'): string[] {
+  if (verdict === undefined) return [name, 'no', '-', '-', '-', why];
   const reasons = verdict.reasons.map(({ code, detail }) =>
     detail === undefined ? code : `${code} (${detail})`,
   );
+  const ageMs = 'age_ms' in verdict ? verdict.age_ms : undefined;
   return [
     name,
     verdict.usable ? 'yes' : 'no',
     verdict.verdict,
-    verdict.age_ms === undefined ? '-' : formatAge(verdict.age_ms),
+    ageMs === undefined || ageMs === null ? '-' : formatAge(ageMs),
     verdict.valid_until ?? '-',
     reasons.join('; '),
   ];

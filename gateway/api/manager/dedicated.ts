@@ -9,6 +9,12 @@ export interface Dedicated extends DedicatedStreams {
   urlOf(stream: DedicatedStream): string;
 }
 
-export function openDedicated(db: Database, { ports, url }: ApiConfig['dedicated']): Dedicated {
-  return { ...createDedicatedStreams(db, ports), urlOf: (stream) => dedicatedUrl(url, stream) };
+export function openDedicated(
+  db: Database,
+  { ports, max, url }: ApiConfig['dedicated'],
+): Dedicated {
+  return {
+    ...createDedicatedStreams(db, ports, max),
+    urlOf: (stream) => dedicatedUrl(url, stream),
+  };
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import type { DedicatedStream } from '../../../lib/dedicated/stream-row.ts';
-import { DEDICATED_LIMITS } from '../../../lib/dedicated/streams.ts';
+import { DEDICATED_LIMITS, type NoRoom } from '../../../lib/dedicated/streams.ts';
 import { refuse } from '../../http/refuse.ts';
 import type { AccountRule } from '../access-rule.ts';
 import { accountEndpoint } from '../account/account-endpoint.ts';
@@ -53,7 +53,9 @@ export function addManagerStreamRoutes(app: FastifyInstance, dedicated: Dedicate
       url: '/api/manager/streams',
       tag: 'manager',
       summary: 'Make a dedicated socket; usable within seconds',
-      description: `At most ${perAccountMax} of an account, and ${madePerHourMax} made in an hour.`,
+      description:
+        `At most ${perAccountMax} of an account, and ${madePerHourMax} made in an hour; 503 when ` +
+        'all places of the service are taken.',
       access: MANAGES,
       body: Type.Object({ label: lineOf(labelCharsMax) }, STRICT),
       bodyExample: { label: 'Tokyo desk' },
@@ -70,7 +72,7 @@ export function addManagerStreamRoutes(app: FastifyInstance, dedicated: Dedicate
         const made = await dedicated.create({ ...requesterOf(request), label });
         return made.kind === 'ok'
           ? reply.code(201).send(body(made.stream))
-          : refuseRoom(reply, made.kind);
+          : refuseRoom(reply, made);
       },
     }),
   );
@@ -137,7 +139,7 @@ export function addManagerStreamRoutes(app: FastifyInstance, dedicated: Dedicate
         if (rotated.kind === 'rotated') {
           return refuse(reply, 'state_conflict', { detail: 'It has a successor already.' });
         }
-        if (rotated.kind !== 'ok') return refuseRoom(reply, rotated.kind);
+        if (rotated.kind !== 'ok') return refuseRoom(reply, rotated);
         return reply.code(201).send({ stream: body(rotated.stream), old: body(rotated.old) });
       },
     }),
@@ -161,12 +163,22 @@ export function addManagerStreamRoutes(app: FastifyInstance, dedicated: Dedicate
   );
 }
 
-function refuseRoom(reply: FastifyReply, kind: 'limit' | 'too_many_made' | 'no_port') {
-  if (kind === 'limit') return refuse(reply, 'dedicated_limit', { limit: perAccountMax });
-  if (kind === 'too_many_made') {
+function refuseRoom(reply: FastifyReply, room: NoRoom) {
+  if (room.kind === 'limit') return refuse(reply, 'dedicated_limit', { limit: perAccountMax });
+  if (room.kind === 'too_many_made') {
     const detail = `${madePerHourMax} were made within an hour.`;
     return refuse(reply, 'too_many_attempts', { detail, retry_after_s: 600 });
   }
-  const detail = 'All ports for dedicated sockets are taken; the operator sets DEDICATED_PORTS.';
-  return refuse(reply, 'overloaded', { detail, retry_after_s: 60 });
+  return refuse(reply, 'overloaded', { detail: detailOf(room), retry_after_s: 60 });
+}
+
+/** Each is a process: of all accounts together there are no more than fit. */
+function detailOf(room: Extract<NoRoom, { kind: 'full' | 'no_port' }>): string {
+  if (room.kind === 'no_port') {
+    return 'All ports for dedicated sockets are taken; the operator sets DEDICATED_PORTS.';
+  }
+  return (
+    `All ${room.max} places for dedicated sockets are taken, over all accounts. Remove one that ` +
+    'is not used any more, or ask the operator, who sets DEDICATED_MAX.'
+  );
 }

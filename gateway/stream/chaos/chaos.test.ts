@@ -12,7 +12,7 @@ import { createModel, type FakeSocket } from '../testing/model.ts';
 import { AVRO_CODEC } from '../wire/avro-codec.ts';
 import type { Codec } from '../wire/codec.ts';
 import { JSON_CODEC } from '../wire/json-codec.ts';
-import { createChaos, withoutChaos, withoutChaosPills } from './chaos.ts';
+import { createChaos, withoutChaos } from './chaos.ts';
 import { CHAOS_SCHEDULE, CHAOS_STEP_MS, CHAOS_STEPS, CHAOS_SYMBOL } from './chaos-schedule.ts';
 
 const PARTITION = 2;
@@ -200,7 +200,7 @@ test('nobody there: nothing is made; a clock that was set back begins anew', () 
   expect(published).toHaveLength(2);
 });
 
-test('a position made from cursors resumes all other symbols; pills sent under the name stay out', () => {
+test('a position made from cursors resumes all other symbols', () => {
   const asked: (ResumeRequest | undefined)[] = [];
   const desk: ResumeDesk = {
     reach(request) {
@@ -218,16 +218,16 @@ test('a position made from cursors resumes all other symbols; pills sent under t
     ]),
   };
   const since = { kind: 'since', since: 7 } as const;
-  reach({ kind: 'position', position });
-  reach(since);
-  reach(undefined);
+  const subscription = { mode: 'all', backfill: false, filter: undefined } as const;
+  const asker = { accountId: 'acc_test', symbols: ['AA'], named: new Map(), subscription };
+  reach({ kind: 'position', position }, asker);
+  reach(since, asker);
+  reach(undefined, asker);
   expect(asked).toEqual([
     { kind: 'position', position: { epoch: 'e1', offsets: new Map([[0, 5]]) } },
     since,
     undefined,
   ]);
-  const pills = ['AA', CHAOS_SYMBOL].map((symbol) => ({ symbol })) as never[];
-  expect(withoutChaosPills(pills)).toEqual([{ symbol: 'AA' }]);
 });
 
 describe('README.md', () => {

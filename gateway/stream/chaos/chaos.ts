@@ -118,21 +118,15 @@ export function createChaos(options: ChaosOptions): Chaos {
 export function withoutChaos(desk: ResumeDesk, partition: number): ResumeDesk {
   return {
     ...desk,
-    reach(request) {
+    reach(request, asker) {
       if (request?.kind !== 'position' || !request.position.offsets.has(partition)) {
-        return desk.reach(request);
+        return desk.reach(request, asker);
       }
       const offsets = new Map(request.position.offsets);
       offsets.delete(partition);
-      return desk.reach({ ...request, position: { ...request.position, offsets } });
+      return desk.reach({ ...request, position: { ...request.position, offsets } }, asker);
     },
   };
-}
-
-/** Pills of the log that go to clients: what somebody sent under the symbol must not be mixed in. */
-export function withoutChaosPills(pills: readonly EffectivePill[]): readonly EffectivePill[] {
-  const isChaos = ({ symbol }: EffectivePill) => symbol === CHAOS_SYMBOL;
-  return pills.some(isChaos) ? pills.filter((pill) => !isChaos(pill)) : pills;
 }
 
 /** Pill n of the symbol: the same for everybody, and never `late` but where the schedule says. */

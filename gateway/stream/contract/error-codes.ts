@@ -35,7 +35,10 @@ export const ERROR_CODES = {
   too_fast: { meaning: 'More frames a second than allowed.', close: 'too_fast' },
   protocol_error: { meaning: 'Too many faulty frames.', close: 'protocol_error' },
   frame_too_large: { meaning: 'A frame was over the limit.', close: 'frame_too_large' },
-  slow_consumer: { meaning: 'More waited unread than the queue holds.', close: 'slow_consumer' },
+  slow_consumer: {
+    meaning: 'More waited unread than the queue, or all queues of the process, hold.',
+    close: 'slow_consumer',
+  },
   origin_refused: { meaning: 'Pages of this origin may not connect.', close: 'origin_refused' },
   taken_over: { meaning: 'The owner closed the session.', close: 'taken_over' },
   connection_limit: { meaning: 'Too many connections are open.', close: 'connection_limit' },

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { QUIET_REASONS } from '../../../lib/signal/silence.ts';
+import { LIMITS } from '../limits.ts';
 import { SUMMARY_SYMBOLS } from '../quiet/quiet-frames.ts';
 import { ErrorSchema } from './frame-schemas-error.ts';
 import {
@@ -17,6 +18,10 @@ import {
 } from './frame-schemas-pill.ts';
 import { RESUME_REASONS } from './resume-reasons.ts';
 
+const RESUME_AGE =
+  'Positions of this age are resumed from, unless more came since than one replay carries ' +
+  `(${LIMITS.replayPillsMax} pills that match) or reads (${LIMITS.replayRecordsMax} beyond what ` +
+  'memory holds); older ones are not promised.';
 const Reason = oneOf(Object.keys(RESUME_REASONS), 'Why a resume was not possible.');
 
 /** Of the `quiet` frame for all: no pill of any symbol comes. */
@@ -54,7 +59,7 @@ export const SERVER_FRAME_SCHEMAS = {
           frames_in_per_s: CountSchema('Frames of the client.'),
           frame_in_bytes: CountSchema('One frame of the client.'),
           queue_bytes: CountSchema('What may wait unread.'),
-          resume_max_age_s: CountSchema('Older positions are not promised.'),
+          resume_max_age_s: CountSchema(RESUME_AGE),
         },
         closed,
       ),

@@ -3,9 +3,9 @@ export const RESUME_REASONS = {
   epoch_unknown: { meaning: 'The position is of another log.' },
   partition_unknown: { meaning: 'The position names a partition that the log does not have.' },
   position_ahead: { meaning: 'The position lies ahead of the log.' },
-  position_expired: { meaning: 'More came since than is held for a resume; see `oldest`.' },
-  too_many_missed: { meaning: 'More pills match than one replay carries.' },
-  replay_busy: { meaning: 'Too many resume at this moment.' },
+  position_expired: { meaning: 'The log does not hold all that came since any more.' },
+  too_many_missed: { meaning: 'More came since than one replay carries, or reads from the log.' },
+  replay_busy: { meaning: 'Too many resume at this moment, of this account or of all.' },
   chaos: { meaning: 'TEST:CHAOS holds nothing of what it plays.' },
   log_unavailable: { meaning: 'The log could not be read.' },
 } as const satisfies Readonly<Record<string, { readonly meaning: string }>>;

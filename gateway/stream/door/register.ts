@@ -1,13 +1,9 @@
 import type { Log } from '../../../lib/log.ts';
+import { CROWDED_LOOKS, WRITE_EVERY_MS } from '../../../lib/stream-sessions/pace.ts';
 import type { OpenSession, SessionRegistry } from '../../../lib/stream-sessions/registry.ts';
 import type { FatalName } from '../contract/error-codes.ts';
 import type { Connection } from '../live/connection.ts';
 import { SIGNED_OUT } from './member.ts';
-
-/** Between two writes. Twice that, and a close that was asked for has happened. */
-const WRITE_EVERY_MS = 400;
-/** Looks at which an account must be over its limit: ghosts of a process that died are gone then. */
-const CROWDED_LOOKS = 4;
 
 /** Writes open sockets down where their owners can see them, and does what these ask for. */
 export interface Register {
@@ -18,8 +14,10 @@ export interface Register {
 }
 
 /**
- * Opens the register: a write after another, each with all that changed since the last. While
- * PostgreSQL is away nothing is lost: what changed waits, bounded by the sockets opened meanwhile.
+ * Opens the register: a write and a look each `WRITE_EVERY_MS`, one after another, so that a close
+ * that was asked for has happened after two of them. Each writes all that changed since the last.
+ * While PostgreSQL is away nothing is lost: what changed waits, bounded by the sockets opened
+ * meanwhile.
  */
 export function openRegister(registry: SessionRegistry, log: Log): Register {
   const connections = new Map<string, Connection>();

@@ -1,4 +1,5 @@
 import type { Connection } from '../live/connection.ts';
+import { relieve } from './relief.ts';
 
 /** All connections of the process, and the clock of their heartbeats. */
 export interface Sessions {
@@ -6,7 +7,7 @@ export interface Sessions {
   remove(connection: Connection): void;
   all(): Iterable<Connection>;
   readonly count: number;
-  /** Sends the heartbeats that are due. */
+  /** Sends the heartbeats that are due, and holds what waits over all below its bound. */
   tick(nowMs: number): void;
 }
 
@@ -22,6 +23,8 @@ export function createSessions(options: {
   readonly heartbeatMs: number;
   readonly startMs: number;
   readonly beforeBeats: () => void;
+  /** What may wait over all connections. */
+  readonly queueBytesMax: number;
 }): Sessions {
   const slotCount = Math.max(1, Math.floor(options.heartbeatMs / HEARTBEAT_SLOT_MS) - 2);
   const slots = Array.from({ length: slotCount }, () => new Set<Connection>());
@@ -57,6 +60,7 @@ export function createSessions(options: {
         }
         for (const connection of [...due]) connection.beat();
       }
+      if (until > from) relieve(slotOf.keys(), options.queueBytesMax);
     },
   };
 }

@@ -1,17 +1,18 @@
 import { randomBytes } from 'node:crypto';
+import type { GeneratorState } from '../../../lib/signal/generator.ts';
 import { formatPosition, type Offsets } from '../../../schemas/position.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
 import { CLOSE_CODES, type CloseName } from '../contract/close-codes.ts';
 import { ERROR_CODES, type FatalName } from '../contract/error-codes.ts';
 import type { Member } from '../door/member.ts';
 import type { LIMITS } from '../limits.ts';
-import type { Reached, ResumeDesk } from '../past/resume.ts';
+import type { Reached } from '../past/reached.ts';
+import type { ResumeDesk } from '../past/resume.ts';
 import type { Codec } from '../wire/codec.ts';
 import { Outbox, type Wire } from '../wire/outbox.ts';
 import {
   drainFrame,
   errorFrame,
-  type GeneratorState,
   heartbeatFrame,
   type LogStatus,
   pongFrame,
@@ -87,7 +88,11 @@ export class Connection {
       limits,
       nowMs,
       nowMicros,
-      later: house.later,
+      later: (action) =>
+        house.later(() => {
+          action();
+          this.#checkBounds(); // nobody else looks at what a later turn did
+        }),
     });
     this.#seat = createSeat(this.outbox, codec, () => this.#checkBounds());
     this.#inbox = new Inbox(limits, nowMs, {
@@ -217,7 +222,10 @@ export class Connection {
   }
 
   #subscribe(frame: SubscribeFrame): void {
-    const reached = this.#house.resume.reach(frame.resume);
+    const reached = this.#house.resume.reach(frame.resume, {
+      accountId: this.member.accountId,
+      ...{ symbols: frame.symbols, named: this.#seat.named, subscription: frame },
+    });
     if (!(reached instanceof Promise)) {
       this.#handOver(frame, reached);
       return;

@@ -1,3 +1,4 @@
+import type { GeneratorState } from '../../../lib/signal/generator.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
 import { formatTimestamp } from '../../../schemas/timestamp.ts';
 import { API_VERSION } from '../../http/problems.ts';
@@ -18,17 +19,6 @@ export interface StreamLimits {
   readonly queue_bytes: number;
   /** Older positions are not promised to be resumable. */
   readonly resume_max_age_s: number;
-}
-
-/** Whether the generator lives, as `heartbeat` tells it; `age_ms` of its last pill. */
-export interface GeneratorState {
-  readonly state: 'alive' | 'silent' | 'never';
-  readonly last_received_at: string | null;
-  readonly age_ms: number | null;
-  /** Longer without a pill is `silent`. */
-  readonly late_after_ms: number;
-  /** Whether a market of what it sends is open; null where no calendar tells. */
-  readonly in_session: boolean | null;
 }
 
 function frame(document: object): Buffer {
@@ -72,7 +62,7 @@ export function subscribedFrame(subscribed: {
   readonly mode: Mode;
   readonly recovered: boolean | null;
   readonly reason: string | null;
-  /** The oldest position that could have been resumed from; beside `reason` alone. */
+  /** The oldest position that memory holds everything after; beside `reason` alone. */
   readonly oldest?: string;
   readonly replaying: number;
   readonly position: string;

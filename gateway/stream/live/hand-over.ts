@@ -5,8 +5,8 @@ import type { Member } from '../door/member.ts';
 import type { Backlog } from '../past/backlog.ts';
 import type { Board } from '../past/board.ts';
 import { type GapPlace, gapFrames } from '../past/gap.ts';
+import type { Reached } from '../past/reached.ts';
 import { createReplaySource, planReplay } from '../past/replay.ts';
-import type { Reached } from '../past/resume.ts';
 import { createSnapshot } from '../past/snapshot.ts';
 import { chooseRows } from '../past/snapshot-rows.ts';
 import { liveFrame, subscribedFrame } from './frames.ts';
@@ -69,10 +69,10 @@ export function handOver(
   for (const symbol of accepted) hub.subscribe(seat, symbol, subscription);
   const { frameOutBytesMax: frameBytesMax, heldRowBytes } = limits;
   if (replay.recovered === true) {
-    const { pills } = replay;
+    const { pills, hold } = replay;
     const { codec } = seat;
     const { nowMicros } = place;
-    const source = { pills, backfill, codec, nowMicros, frameBytesMax, heldRowBytes };
+    const source = { pills, hold, backfill, codec, nowMicros, frameBytesMax, heldRowBytes };
     if (pills.length > 0) seat.outbox.pushSource(createReplaySource(source), pills.length);
   } else {
     if (replay.recovered === false && frame.resume?.kind === 'position') {

@@ -9,6 +9,11 @@ export interface Backlog {
   append(pill: EffectivePill): void;
   /** Puts what came before the start: all pills with effect from `from` on, ascending. */
   prepend(partition: number, from: number, pills: readonly EffectivePill[]): void;
+  /**
+   * Tells of each pill that is forgotten, in the order of its partition.
+   * @returns what ends that
+   */
+  onForget(listener: (pill: EffectivePill) => void): () => void;
   /** First offset from which on all is held; undefined when the partition does not exist. */
   startOf(partition: number): number | undefined;
   readonly starts: Offsets;
@@ -16,28 +21,33 @@ export interface Backlog {
   readonly room: number;
   /**
    * What came after these offsets, oldest receive time first; the log's order within a partition.
-   * A partition that is absent is left out. @returns undefined when more than `max` match
+   * A partition that is absent is left out.
+   * @param earlier what was read from the log below the starts, ascending in each partition
+   * @returns undefined when more than `max` match
    */
   after(
     offsets: Offsets,
     matches: (pill: EffectivePill) => boolean,
     max: number,
+    earlier?: ReadonlyMap<number, readonly EffectivePill[]>,
   ): EffectivePill[] | undefined;
 }
 
 interface Shelf {
   start: number;
-  pills: EffectivePill[];
+  /** Those below `head` are forgotten: their places are empty, so that nothing holds them. */
+  pills: (EffectivePill | undefined)[];
   /** Index of the first that is not forgotten. */
   head: number;
 }
 
-/** Forgotten pills of a partition are let go in steps: cutting an array costs its length. */
+/** Empty places of a partition are cut off in steps: cutting an array costs its length. */
 const CUT_AT = 4_096;
 
 /** Creates one that holds nothing. @param pillsMax over all partitions */
 export function createBacklog(pillsMax: number): Backlog {
   const shelves = new Map<number, Shelf>();
+  const listeners = new Set<(pill: EffectivePill) => void>();
   let count = 0;
 
   const forgetOldest = () => {
@@ -50,7 +60,10 @@ export function createBacklog(pillsMax: number): Backlog {
       }
     }
     if (oldest === undefined) return;
-    oldest.start = oldest.pills[oldest.head]!.offset + 1;
+    const pill = oldest.pills[oldest.head]!;
+    oldest.start = pill.offset + 1;
+    oldest.pills[oldest.head] = undefined;
+    for (const listener of listeners) listener(pill);
     oldest.head += 1;
     count -= 1;
     if (oldest.head >= CUT_AT && oldest.head * 2 >= oldest.pills.length) {
@@ -79,6 +92,10 @@ export function createBacklog(pillsMax: number): Backlog {
       count += before.length;
       while (count > pillsMax) forgetOldest();
     },
+    onForget(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
     startOf: (partition) => shelves.get(partition)?.start,
     get starts() {
       return new Map([...shelves].map(([partition, { start }]) => [partition, start]));
@@ -86,19 +103,25 @@ export function createBacklog(pillsMax: number): Backlog {
     get room() {
       return Math.max(0, pillsMax - count);
     },
-    after(offsets, matches, max) {
+    after(offsets, matches, max, earlier) {
       const runs: EffectivePill[][] = [];
       let found = 0;
       for (const [partition, offset] of offsets) {
         const shelf = shelves.get(partition);
         if (shelf === undefined) continue;
         const run: EffectivePill[] = [];
-        for (let at = indexAfter(shelf, offset); at < shelf.pills.length; at += 1) {
-          const pill = shelf.pills[at]!;
-          if (!matches(pill)) continue;
+        const take = (pill: EffectivePill) => {
+          if (!matches(pill)) return;
           found += 1;
-          if (found > max) return undefined;
           run.push(pill);
+        };
+        for (const pill of earlier?.get(partition) ?? []) {
+          if (pill.offset > offset && pill.offset < shelf.start) take(pill);
+          if (found > max) return undefined;
+        }
+        for (let at = indexAfter(shelf, offset); at < shelf.pills.length; at += 1) {
+          take(shelf.pills[at]!);
+          if (found > max) return undefined;
         }
         if (run.length > 0) runs.push(run);
       }

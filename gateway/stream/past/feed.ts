@@ -17,6 +17,7 @@ import type { TopicSettings } from '../../../schemas/avro.ts';
 import type { SchemaClient } from '../../../schemas/registry.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
 import { groupName, topicName } from '../../../schemas/topics.ts';
+import { CHAOS_SYMBOL } from '../chaos/chaos-schedule.ts';
 import { type Backlog, createBacklog } from './backlog.ts';
 import { type Board, createBoard } from './board.ts';
 
@@ -42,7 +43,10 @@ export interface FeedOptions {
   readonly log: Log;
   readonly signal: AbortSignal;
   readonly backlogPillsMax: number;
-  /** Pills in the order of the log; the board has them already. Must not wait. */
+  /**
+   * Pills in the order of the log; the board has them already. None of `TEST:CHAOS`, which is
+   * played and not read. Must not wait.
+   */
   onPills(pills: readonly EffectivePill[]): void;
   /** A live pill from before the start was read again. */
   onWarmed?(symbol: string, receivedAt: Micros): void;
@@ -109,7 +113,9 @@ export async function openFeed(options: FeedOptions): Promise<Feed> {
     }
     board.advance(partition, offset);
     options.onRecord(reading.kind);
-    if (reading.kind !== 'effect') return undefined;
+    // Judged like any other, so that the rest is as all processes have it; but what is played under
+    // the symbol has cursors of its own, which a snapshot or a replay must not mix with these.
+    if (reading.kind !== 'effect' || reading.pill.symbol === CHAOS_SYMBOL) return undefined;
     board.apply(reading.pill);
     backlog.append(reading.pill);
     return reading.pill;
@@ -172,6 +178,7 @@ function restore(
   const symbols = new Map<string, SymbolState>();
   for (const { pill } of table.rowsOf(partition)) {
     symbols.set(pill.symbol, symbolStateOf(pill));
+    if (pill.symbol === CHAOS_SYMBOL) continue;
     board.seed({
       partition,
       offset: pill.offset,

@@ -9,6 +9,7 @@ import { createPartitionReader, type Reading, warmUpFrom } from '../../../lib/pa
 import type { TopicSettings } from '../../../schemas/avro.ts';
 import type { SchemaClient } from '../../../schemas/registry.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
+import type { NotRecovered } from '../contract/resume-reasons.ts';
 import type { Board } from './board.ts';
 
 /** Offsets of one partition: `from` is read, `until` is not. */
@@ -16,6 +17,16 @@ export interface Span {
   readonly from: number;
   readonly until: number;
 }
+
+/**
+ * Reads pills with effect, bounded in time. `enough` ends it early, and that is no failure.
+ * @returns why it could not be read to the end. Never rejects.
+ */
+export type PastReading = (
+  spans: ReadonlyMap<number, Span>,
+  onPill: (pill: EffectivePill) => void,
+  enough?: AbortSignal,
+) => Promise<NotRecovered | undefined>;
 
 export interface PastOptions {
   readonly client: KafkaClient;
@@ -49,7 +60,8 @@ const RECORDS_A_TURN = 200;
  * Whether a pill was `late` depends on its symbol's older pills. One whose symbol is not in that
  * window is not late if it is younger than the window; else the present state of the symbol
  * decides; where that cannot tell either, it is called late, which never replaces anything.
- * @throws PastLostError when a span begins before the log does
+ * @throws PastLostError when a span begins before the log does; PositionLostError when it does
+ *   so a moment later, since the log deletes what is too old meanwhile
  */
 export async function readPast(
   options: PastOptions,

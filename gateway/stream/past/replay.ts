@@ -7,14 +7,19 @@ import type { Codec } from '../wire/codec.ts';
 import type { FrameSource } from '../wire/outbox.ts';
 import { encodePill, framePills, type PillBytes, withReplayed } from '../wire/pill-bytes.ts';
 import type { Backlog } from './backlog.ts';
-import type { Reached } from './resume.ts';
+import type { Reached } from './reached.ts';
 
 /** What follows a `subscribed` frame. */
 export type Replay =
   /** Nothing was asked for: a snapshot, if wanted. */
   | { readonly recovered: null }
   /** Exactly what came after the position and matches, oldest first. */
-  | { readonly recovered: true; readonly pills: readonly EffectivePill[] }
+  | {
+      readonly recovered: true;
+      readonly pills: readonly EffectivePill[];
+      /** See `LogPills`; where the log was read. */
+      readonly hold: (() => () => void) | undefined;
+    }
   /** It cannot be had; never partial: a fresh snapshot follows. */
   | { readonly recovered: false; readonly reason: NotRecovered };
 
@@ -27,37 +32,47 @@ export interface ReplayWish {
   readonly subscription: Subscription;
 }
 
+/** Whether a pill is one of those that a wish is for. */
+export function matcherOf(
+  { symbols, named, subscription }: Omit<ReplayWish, 'reached'>,
+  notBefore: Micros,
+): (pill: EffectivePill) => boolean {
+  const own = new Set(symbols);
+  const isEvery = own.has(EVERY_SYMBOL);
+  const wants = (symbol: string) =>
+    isEvery ? !isTestSymbol(symbol) && !named.has(symbol) : own.has(symbol);
+  return (pill) =>
+    wants(pill.symbol) &&
+    pill.received_at >= notBefore &&
+    (!pill.backfill || subscription.backfill) &&
+    !(pill.late && subscription.mode === 'latest') &&
+    passes(subscription.filter, pill);
+}
+
 /**
  * Picks what a connection missed. @param pillsMax more than these are refused: they would pin the
  * memory of a slow reader
  */
 export function planReplay(wish: ReplayWish, backlog: Backlog, pillsMax: number): Replay {
-  const { reached, subscription } = wish;
+  const { reached } = wish;
   if (reached.kind === 'nothing') return { recovered: null };
   if (reached.kind === 'refused') return { recovered: false, reason: reached.reason };
-  for (const [partition, offset] of reached.after) {
+  const { after, notBefore, past } = reached;
+  for (const [partition, offset] of after) {
+    const known = Math.max(offset + 1, past?.until.get(partition) ?? 0);
     // Forgotten since it was reached.
-    if ((backlog.startOf(partition) ?? 0) > offset + 1) {
+    if ((backlog.startOf(partition) ?? 0) > known) {
       return { recovered: false, reason: 'position_expired' };
     }
   }
-  const symbols = new Set(wish.symbols);
-  const isEvery = symbols.has(EVERY_SYMBOL);
-  const wants = (symbol: string) =>
-    isEvery ? !isTestSymbol(symbol) && !wish.named.has(symbol) : symbols.has(symbol);
-  const matches = (pill: EffectivePill) =>
-    wants(pill.symbol) &&
-    pill.received_at >= reached.notBefore &&
-    (!pill.backfill || subscription.backfill) &&
-    !(pill.late && subscription.mode === 'latest') &&
-    passes(subscription.filter, pill);
-  const pills = backlog.after(reached.after, matches, pillsMax);
+  const pills = backlog.after(after, matcherOf(wish, notBefore), pillsMax, past?.byPartition);
   if (pills === undefined) return { recovered: false, reason: 'too_many_missed' };
-  return { recovered: true, pills };
+  return { recovered: true, pills, hold: past?.hold };
 }
 
 export interface ReplaySourceOptions {
   readonly pills: readonly EffectivePill[];
+  readonly hold: (() => () => void) | undefined;
   /** `prev` is null throughout for those who asked for backfill. */
   readonly backfill: boolean;
   readonly codec: Codec;
@@ -73,6 +88,7 @@ export function createReplaySource(options: ReplaySourceOptions): FrameSource {
   let at = 0;
   return {
     heldBytes: pills.length * options.heldRowBytes,
+    release: options.hold?.(),
     next() {
       if (at === pills.length) return undefined;
       const part: PillBytes[] = [];

@@ -1,26 +1,28 @@
-import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { PositionLostError } from '../../../lib/kafka/topics.ts';
 import type { EffectivePill } from '../../../lib/order/judge.ts';
 import type { Offsets } from '../../../schemas/position.ts';
-import type { Micros } from '../../../schemas/timestamp.ts';
 import type { NotRecovered } from '../contract/resume-reasons.ts';
 import type { ResumeRequest } from '../live/protocol.ts';
 import type { Backlog } from './backlog.ts';
 import type { Board } from './board.ts';
-import { PastLostError, type Span } from './past.ts';
+import { createLogReplay, type LogReplayLimits } from './log-replay.ts';
+import { PastLostError, type PastReading, type Span } from './past.ts';
+import type { Held, Reached } from './reached.ts';
+import { createRefill } from './refill.ts';
+import { matcherOf, type ReplayWish } from './replay.ts';
 
-/** What a resume request comes to. */
-export type Reached =
-  /** Nothing was asked for. */
-  | { readonly kind: 'nothing' }
-  | { readonly kind: 'refused'; readonly reason: NotRecovered }
-  /** All pills after these offsets are in the backlog, if it has not forgotten them since. */
-  | { readonly kind: 'reached'; readonly after: Offsets; readonly notBefore: Micros };
+/** Who asks, and for what: only that is read from the log. */
+export interface Asker extends Omit<ReplayWish, 'reached'> {
+  readonly accountId: string;
+}
 
-export interface ResumeLimits {
+export interface ResumeLimits extends LogReplayLimits {
   readonly replayWaitMs: number;
   readonly replayReadMs: number;
+  readonly replayRecordsMax: number;
   readonly replaysWaitingMax: number;
+  readonly replaysWaitingPerAccountMax: number;
 }
 
 export interface ResumeDeskOptions {
@@ -45,7 +47,7 @@ export interface ResumeDeskOptions {
 /** Makes the past reachable for those who come back. */
 export interface ResumeDesk {
   /** At once where memory holds it, else when it was read from the log. Never rejects. */
-  reach(asked: ResumeRequest | undefined): Reached | Promise<Reached>;
+  reach(asked: ResumeRequest | undefined, asker: Asker): Reached | Promise<Reached>;
   close(): void;
 }
 
@@ -55,106 +57,104 @@ const LOOK_MS = 20;
 const LONG_AGO = 0;
 
 /**
- * Creates the desk. What memory does not hold is read from the log once for all who wait for it: a
- * process that has just started, with all clients of its predecessor, reads it once.
+ * Creates the desk. What memory does not hold is read from the log, once for all who wait for it:
+ * into memory while that has room (a process that has just started, with all clients of its
+ * predecessor), else only what those who wait want.
  */
 export function createResumeDesk(options: ResumeDeskOptions): ResumeDesk {
   const { board, backlog, limits } = options;
   const stop = new AbortController();
-  // Each that waits listens; Node's own bound of 10 would warn of a leak.
-  setMaxListeners(limits.replaysWaitingMax, stop.signal);
-  /** Those who come while one reads share the next reading. */
-  let reading: Promise<NotRecovered | undefined> | undefined;
-  let next: Promise<NotRecovered | undefined> | undefined;
-  let wanted = new Map<number, number>();
+  const waitingOf = new Map<string, number>();
   let waiting = 0;
+  let nextLook: Promise<void> | undefined;
 
-  const isHeld = (after: Offsets) =>
-    [...after].every(([partition, offset]) => (backlog.startOf(partition) ?? 0) <= offset + 1);
-  const isAhead = (after: Offsets) =>
-    [...after].some(([partition, offset]) => offset > (board.offsets.get(partition) ?? -1));
-  const spansFrom = (from: Offsets) => {
-    const spans = new Map<number, Span>();
-    for (const [partition, until] of backlog.starts) {
-      const first = from.get(partition) ?? until;
-      if (first < until) spans.set(partition, { from: first, until });
-    }
-    return spans;
-  };
-  const fits = (spans: ReadonlyMap<number, Span>) => {
-    let records = 0;
-    for (const { from, until } of spans.values()) records += until - from;
-    return records <= backlog.room;
-  };
-
-  /** Reads what all who wait want, from the lowest offset of each partition on. */
-  const readWanted = async (): Promise<NotRecovered | undefined> => {
-    const spans = spansFrom(wanted);
-    wanted = new Map();
-    if (!fits(spans)) return 'position_expired';
-    const found = new Map<number, EffectivePill[]>();
+  const readLog: PastReading = async (spans, onPill, enough) => {
+    const inTime = AbortSignal.timeout(limits.replayReadMs);
+    const ends = [stop.signal, inTime, ...(enough === undefined ? [] : [enough])];
+    let isReading = false;
+    const take = (pill: EffectivePill) => {
+      isReading = true;
+      onPill(pill);
+    };
     try {
-      const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(limits.replayReadMs)]);
-      await options.readPast(
-        spans,
-        (pill) => {
-          const run = found.get(pill.partition);
-          if (run === undefined) found.set(pill.partition, [pill]);
-          else run.push(pill);
-        },
-        signal,
-      );
+      await options.readPast(spans, take, AbortSignal.any(ends));
+      return undefined;
     } catch (error) {
-      if (error instanceof PastLostError) return 'position_expired';
+      if (enough?.aborted) return undefined;
+      if (error instanceof PastLostError || error instanceof PositionLostError) {
+        return 'position_expired';
+      }
+      if (inTime.aborted && isReading) return 'too_many_missed';
       options.onError(error);
       return 'log_unavailable';
     }
-    for (const [partition, { from, until }] of spans) {
-      // A partition whose start has moved meanwhile has forgotten pills in between.
-      if (backlog.startOf(partition) === until) {
-        backlog.prepend(partition, from, found.get(partition) ?? []);
-      }
-    }
-    return undefined;
   };
-  const joinReading = async (after: Offsets): Promise<NotRecovered | undefined> => {
-    const begins = await options.begins();
-    const merged = new Map(wanted);
-    for (const [partition, offset] of after) {
-      const first = offset + 1;
-      if (first >= (backlog.startOf(partition) ?? 0)) continue;
-      if (first < (begins.get(partition) ?? 0)) return 'position_expired';
-      merged.set(partition, Math.min(first, merged.get(partition) ?? first));
-    }
-    // Who asks for too much is refused alone; the others are not held up.
-    if (!fits(spansFrom(merged))) return 'position_expired';
-    wanted = merged;
-    next ??= (reading ?? Promise.resolve()).then(() => {
-      reading = next;
-      next = undefined;
-      return readWanted();
+  const refill = createRefill(backlog, readLog);
+  const logReplay = createLogReplay({ backlog, limits, readLog });
+
+  const missing = (after: Offsets) =>
+    [...after].map(([partition, offset]) => ({
+      ...{ partition, first: offset + 1 },
+      count: Math.max(0, (backlog.startOf(partition) ?? 0) - (offset + 1)),
+    }));
+  const isHeld = (after: Offsets) => missing(after).every(({ count }) => count === 0);
+  const isAhead = (after: Offsets) =>
+    [...after].some(([partition, offset]) => offset > (board.offsets.get(partition) ?? -1));
+  /** Resolves in a moment: one timer for all who wait. */
+  const look = () => {
+    nextLook ??= sleep(LOOK_MS, undefined, { signal: stop.signal }).finally(() => {
+      nextLook = undefined;
     });
-    return next;
+    return nextLook;
   };
 
-  const reachLater = async (asked: ResumeRequest): Promise<Reached> => {
+  /** What memory has forgotten: put back while there is room, else read for those who ask alone. */
+  const readBack = async (found: Held, asker: Asker): Promise<Reached> => {
+    const { after, notBefore } = found;
+    const begins = await options.begins();
+    const isLost = missing(after).some(
+      ({ partition, first, count }) => count > 0 && first < (begins.get(partition) ?? 0),
+    );
+    if (isLost) return refused('position_expired');
+    if (refill.hasRoom(after)) {
+      const reason = await refill.fill(after);
+      if (reason !== undefined) return refused(reason);
+      if (isHeld(after)) return found;
+    }
+    const records = missing(after).reduce((sum, { count }) => sum + count, 0);
+    if (records > limits.replayRecordsMax) return refused('too_many_missed');
+    const matches = matcherOf(asker, notBefore);
+    const past = await logReplay.read({ after, symbols: asker.symbols, matches });
+    return typeof past === 'string' ? refused(past) : { ...found, past };
+  };
+  const reachLater = async (asked: ResumeRequest, asker: Asker): Promise<Reached> => {
     const found = await locate(asked, options);
     if (found.kind !== 'reached') return found;
-    const { after } = found;
     const deadline = performance.now() + limits.replayWaitMs;
     // Another instance may have been ahead of this one.
-    while (isAhead(after)) {
-      if (performance.now() > deadline) return { kind: 'refused', reason: 'position_ahead' };
-      await sleep(LOOK_MS, undefined, { signal: stop.signal });
+    while (isAhead(found.after)) {
+      if (performance.now() > deadline) return refused('position_ahead');
+      await look();
     }
-    if (isHeld(after)) return found;
-    const reason = await joinReading(after);
-    if (reason !== undefined) return { kind: 'refused', reason };
-    return isHeld(after) ? found : { kind: 'refused', reason: 'position_expired' };
+    return isHeld(found.after) ? found : readBack(found, asker);
+  };
+  const enter = (accountId: string): boolean => {
+    const own = waitingOf.get(accountId) ?? 0;
+    if (waiting >= limits.replaysWaitingMax) return false;
+    if (own >= limits.replaysWaitingPerAccountMax) return false;
+    waiting += 1;
+    waitingOf.set(accountId, own + 1);
+    return true;
+  };
+  const leave = (accountId: string) => {
+    const own = waitingOf.get(accountId)! - 1;
+    waiting -= 1;
+    if (own > 0) waitingOf.set(accountId, own);
+    else waitingOf.delete(accountId);
   };
 
   return {
-    reach(asked) {
+    reach(asked, asker) {
       if (asked === undefined) return { kind: 'nothing' };
       if (asked.kind === 'position') {
         const found = locatePosition(asked, options);
@@ -162,19 +162,21 @@ export function createResumeDesk(options: ResumeDeskOptions): ResumeDesk {
           return found;
         }
       }
-      if (waiting >= limits.replaysWaitingMax) return { kind: 'refused', reason: 'replay_busy' };
-      waiting += 1;
-      return reachLater(asked)
+      const { accountId } = asker;
+      if (!enter(accountId)) return refused('replay_busy');
+      return reachLater(asked, asker)
         .catch((error): Reached => {
           options.onError(error);
-          return { kind: 'refused', reason: 'log_unavailable' };
+          return refused('log_unavailable');
         })
-        .finally(() => {
-          waiting -= 1;
-        });
+        .finally(() => leave(accountId));
     },
     close: () => stop.abort(new Error('The process stops.')),
   };
+}
+
+function refused(reason: NotRecovered): Reached {
+  return { kind: 'refused', reason };
 }
 
 async function locate(asked: ResumeRequest, options: ResumeDeskOptions): Promise<Reached> {

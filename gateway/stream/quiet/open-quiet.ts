@@ -1,4 +1,5 @@
 import { openOverridesFile } from '../../../lib/calendar/overrides-file.ts';
+import type { VenueOf } from '../../../lib/calendar/venue-rules.ts';
 import type { Life } from '../../../lib/run.ts';
 import { createMarkets } from '../../../lib/signal/markets.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
@@ -23,6 +24,7 @@ export interface OpenQuietOptions {
   readonly settings: { readonly symbols_max: number; readonly partitions: number };
   /** See lib/calendar/overrides-file.ts. */
   readonly overridesPath: string | undefined;
+  readonly venueOf: VenueOf;
   readonly nowMicros: () => Micros;
   /** Whether pills can come: the log is there, and read to its end. */
   readonly isHearing: () => boolean;
@@ -39,7 +41,7 @@ const OVERRIDES_LOOK_MS = 10_000;
 export function openQuiet(options: OpenQuietOptions): OpenQuiet {
   const { life, hub, connections, settings, nowMicros, overridesPath } = options;
   const file = overridesPath === undefined ? undefined : openOverridesFile(overridesPath, life.log);
-  const markets = createMarkets(file?.overrides);
+  const markets = createMarkets(file?.overrides, options.venueOf);
   const quiet = createQuiet({
     ...{ markets, nowMicros, limits: LIMITS, isHearing: options.isHearing },
     symbolsMax: settings.symbols_max,

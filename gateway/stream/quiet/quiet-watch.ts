@@ -1,4 +1,4 @@
-import { type Venue, venueOf } from '../../../lib/calendar/venue.ts';
+import type { Place } from '../../../lib/calendar/venue-rules.ts';
 import { type Cadences, lateAfterMs } from '../../../lib/signal/cadence.ts';
 import type { Markets } from '../../../lib/signal/markets.ts';
 import {
@@ -14,7 +14,7 @@ import type { Micros } from '../../../schemas/timestamp.ts';
 /** Why a symbol is quiet, or was until its last pill. Times are Unix ms. */
 export interface Told extends Quiet {
   readonly symbol: string;
-  readonly venue: Venue | undefined;
+  readonly venue: Place | undefined;
   /** Of `generator_late`. */
   readonly lateAfterMs: number | undefined;
   /** A pill has come at `untilMs`. */
@@ -23,7 +23,7 @@ export interface Told extends Quiet {
 
 /** Quiet symbols of one venue with one reason. */
 export interface Group {
-  readonly venue: Venue | undefined;
+  readonly venue: Place | undefined;
   /** As its members have it. */
   quiet: Quiet;
   readonly symbols: Set<string>;
@@ -62,7 +62,7 @@ export interface QuietWatchOptions {
 
 interface Watched {
   readonly symbol: string;
-  readonly venue: Venue | undefined;
+  readonly venue: Place | undefined;
   readonly isTest: boolean;
   /** Of its cadence. */
   readonly slot: number;
@@ -88,7 +88,7 @@ export function createQuietWatch(options: QuietWatchOptions): QuietWatch {
   const watched = new Map<string, Watched>();
   const buckets = new Map<number, Watched[]>();
   const groups = new Map<string, Group>();
-  const venues = new Map<Venue, MarketNow | undefined>();
+  const venues = new Map<Place, MarketNow | undefined>();
   let others = 0;
   const waiting: Watched[] = [];
   let bucketS = Number.NEGATIVE_INFINITY;
@@ -148,7 +148,7 @@ export function createQuietWatch(options: QuietWatchOptions): QuietWatch {
   };
 
   const begin = (symbol: string, lastAtMs: number): Watched => {
-    const venue = venueOf(symbol);
+    const venue = markets.venueOf(symbol);
     const isTest = isTestSymbol(symbol);
     const slot = cadences.slotOf(symbol);
     const one: Watched = { symbol, venue, isTest, slot, lastAtMs, told: undefined, armed: false };

@@ -1,14 +1,13 @@
 import type { EffectivePill } from '../../../lib/order/judge.ts';
 import { createCadences, lateAfterMs } from '../../../lib/signal/cadence.ts';
+import { type GeneratorState, generatorState } from '../../../lib/signal/generator.ts';
 import type { Markets } from '../../../lib/signal/markets.ts';
 import { isTestSymbol } from '../../../schemas/pill.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
 import type { LIMITS } from '../limits.ts';
-import type { GeneratorState } from '../live/frames.ts';
 import type { Seat } from '../live/seat.ts';
 import { EVERY_SYMBOL } from '../live/subscription.ts';
 import type { Board } from '../past/board.ts';
-import { generatorState } from './generator.ts';
 import { createQuietDesk } from './quiet-desk.ts';
 import { silentFrame } from './quiet-frames.ts';
 import { createQuietWatch } from './quiet-watch.ts';

@@ -1,4 +1,5 @@
 import type { EffectivePill } from '../../../lib/order/judge.ts';
+import { generatorState } from '../../../lib/signal/generator.ts';
 import { formatCursor } from '../../../schemas/position.ts';
 import type { Member } from '../door/member.ts';
 import { LIMITS } from '../limits.ts';
@@ -7,8 +8,7 @@ import { createHub, type HubOptions } from '../live/hub.ts';
 import { createBacklog } from '../past/backlog.ts';
 import { createBoard } from '../past/board.ts';
 import { PastLostError } from '../past/past.ts';
-import { createResumeDesk } from '../past/resume.ts';
-import { generatorState } from '../quiet/generator.ts';
+import { createResumeDesk, type ResumeDeskOptions } from '../past/resume.ts';
 import { type Codec, isBinaryFrame } from '../wire/codec.ts';
 import { JSON_CODEC } from '../wire/json-codec.ts';
 import type { Frame } from './client.ts';
@@ -70,10 +70,14 @@ export function createFakeSocket(windowBytes: number): FakeSocket {
   };
 }
 
+/** There is no log below the model: what memory has forgotten cannot be read. */
+const NO_LOG = () => Promise.reject(new PastLostError('There is no log.'));
+
 /** A hub, a board and a clock of their own, without a log or a network. */
 export function createModel(
   limits: Partial<Record<keyof typeof LIMITS, number>> = {},
   onSubscribed: HubOptions['onSubscribed'] = () => undefined,
+  readPast: ResumeDeskOptions['readPast'] = NO_LOG,
 ) {
   const queue: { at: number; action: () => void }[] = [];
   let nowMs = 0;
@@ -97,8 +101,7 @@ export function createModel(
       partitions: () => PARTITIONS,
       offsetsAt: async () => new Map(PARTITIONS.map((partition) => [partition, 0])),
       begins: async () => new Map(),
-      // There is no log below this model: what memory has forgotten cannot be read.
-      readPast: () => Promise.reject(new PastLostError('There is no log.')),
+      readPast,
       onError: () => undefined,
     }),
     partitionOf,

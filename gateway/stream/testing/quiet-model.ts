@@ -111,3 +111,12 @@ function allQuiets(socket: FakeSocket): QuietFrame[] {
   }
   return quiets;
 }
+
+/** A model in which one client has subscribed to these, at this time. */
+export function subscribed(start: string, symbols: readonly string[], fields: object = {}) {
+  const model = createQuietModel(start);
+  const socket = model.connect();
+  model.send(socket, { op: 'subscribe', symbols, snapshot: false, ...fields });
+  model.settle();
+  return { ...model, socket };
+}

@@ -20,6 +20,8 @@ export interface FrameSource {
   next(): Buffer | undefined;
   /** What it is counted as while it waits. */
   readonly heldBytes: number;
+  /** Called when all is sent, or nothing more will be. */
+  readonly release?: (() => void) | undefined;
 }
 
 export interface OutboxLimits {
@@ -129,6 +131,7 @@ export class Outbox {
    * @param pills how many new pills they hold
    */
   pushSource(source: FrameSource, pills = 0): void {
+    if (this.#dead) source.release?.();
     if (this.#dead) return;
     this.pillsSent += pills;
     this.#enqueue({ frame: undefined, source, pills: NO_PILLS, bytes: source.heldBytes });
@@ -203,6 +206,7 @@ export class Outbox {
   /** Nothing is sent from now on; the memory is given back. */
   close(): void {
     this.#dead = true;
+    for (const { source } of this.#entries.slice(this.#head)) source?.release?.();
     this.#entries = [];
     this.#head = 0;
     this.#held = undefined;
@@ -273,6 +277,7 @@ export class Outbox {
   }
 
   #pop(entry: Entry): void {
+    entry.source?.release?.();
     this.#bytes -= entry.bytes;
     this.#head += 1;
     if (this.#head === this.#entries.length) {

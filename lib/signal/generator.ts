@@ -1,5 +1,15 @@
-import { formatTimestamp, type Micros } from '../../../schemas/timestamp.ts';
-import type { GeneratorState } from '../live/frames.ts';
+import { formatTimestamp, type Micros } from '../../schemas/timestamp.ts';
+
+/** The generator as streams and verdicts tell it. */
+export interface GeneratorState {
+  readonly state: 'alive' | 'silent' | 'never';
+  readonly last_received_at: string | null;
+  readonly age_ms: number | null;
+  /** Longer without a pill is `silent`. */
+  readonly late_after_ms: number;
+  /** Whether a market of what it sends is open; null where no calendar tells. */
+  readonly in_session: boolean | null;
+}
 
 /** What the state of the generator follows from. */
 export interface GeneratorSigns {

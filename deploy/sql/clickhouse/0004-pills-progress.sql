@@ -1,0 +1,10 @@
+CREATE TABLE IF NOT EXISTS pills_progress
+(
+    epoch LowCardinality(String) COMMENT 'Epoch of the pills topic.',
+    partition UInt16 COMMENT 'Partition of the pills topic.',
+    offset UInt64 COMMENT 'Every pill with effect up to and including this offset is in pills.',
+    received_at Nullable(DateTime64(6, 'UTC')) COMMENT 'Receive time of the newest of them.'
+)
+ENGINE = ReplacingMergeTree(offset)
+ORDER BY (epoch, partition)
+COMMENT 'How far the log is in pills, past records without effect too. Take max(offset) by partition. Dropped and restored together with pills.'

@@ -1,0 +1,1 @@
+ALTER TABLE pills ADD INDEX IF NOT EXISTS id_bloom id TYPE bloom_filter(0.01) GRANULARITY 1

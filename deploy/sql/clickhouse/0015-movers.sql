@@ -1,0 +1,17 @@
+CREATE OR REPLACE VIEW movers AS
+SELECT
+    symbol,
+    argMax(gross_spread_percent, (order_time, offset)) AS now,
+    argMin(gross_spread_percent, (order_time, offset)) AS then,
+    now - then AS change,
+    stddevSampStable(gross_spread_percent) AS deviation,
+    if(count < 2 OR deviation = 0, NULL, (now - avg(gross_spread_percent)) / deviation) AS z,
+    count() AS count
+FROM pills FINAL
+WHERE order_time >= {since:DateTime64(6, 'UTC')} AND order_time < {until:DateTime64(6, 'UTC')}
+  AND timestamp >= {since:DateTime64(6, 'UTC')}
+  AND timestamp < {until:DateTime64(6, 'UTC')} + INTERVAL 5 MINUTE
+  AND NOT startsWith(symbol, 'TEST:')
+GROUP BY symbol
+HAVING count >= {min_count:UInt64}
+COMMENT 'Whose spread changed most from the first to the last pill of a time.'

@@ -1,0 +1,185 @@
+import { Type } from 'typebox';
+import { type Calendar, stateAt } from '../../../lib/calendar/calendar.ts';
+import { lateAfterMs } from '../../../lib/signal/cadence.ts';
+import { type Desk, seconds } from './desk.ts';
+import { GAPS_MAX, RANGES } from './limits.ts';
+import { SYMBOL, WINDOW, WINDOW_EXAMPLE, WindowSchema } from './parameters.ts';
+import { NumberOrNull, type Question, type Sources } from './question.ts';
+import { parseWindow, toldWindow, type Window } from './window.ts';
+
+/** Why nothing came. */
+export const GAP_REASONS = [
+  'lunch_break',
+  'market_closed',
+  'holiday',
+  'generator_late',
+  'generator_silent',
+  'calendar_unknown',
+] as const;
+export type GapReason = (typeof GAP_REASONS)[number];
+
+interface Gap {
+  readonly from: string;
+  readonly to: string;
+  readonly seconds: number;
+}
+
+interface Figures {
+  readonly p50: number | null;
+  readonly p95: number | null;
+  readonly max: number | null;
+  readonly n: number;
+}
+
+const QUERY = { symbol: SYMBOL, ...WINDOW };
+
+/**
+ * `GET /api/analytics/cadence`.
+ * @param calendarOf undefined where no calendar is known
+ */
+export function cadenceQuestion(
+  { desk }: Sources,
+  calendarOf: (symbol: string) => Calendar | undefined,
+): Question<typeof QUERY, { readonly symbol: string; readonly window: Window }> {
+  return {
+    name: 'cadence',
+    summary: 'How often pills of a symbol came, and when they did not',
+    description:
+      'From one receive time to the next, of pills that are no backfill. A gap is longer than max(5 s, 5 × ' +
+      `the median). \`because\`: what the calendar says where the market was open for less than that; else ` +
+      '`generator_silent` where no pill of any symbol came in it, `generator_late` where others did. ' +
+      `At most ${GAPS_MAX} gaps are named, the longest; \`gaps_count\` tells of all.`,
+    query: QUERY,
+    answer: {
+      symbol: Type.String(),
+      window: WindowSchema,
+      count: Type.Integer({ description: 'Intervals' }),
+      interval_ms: Type.Object({ p50: NumberOrNull, p95: NumberOrNull, max: NumberOrNull }),
+      expected_ms: NumberOrNull,
+      late_after_ms: Type.Number(),
+      gaps_count: Type.Integer(),
+      gaps: Type.Array(
+        Type.Object({
+          from: Type.String(),
+          to: Type.String(),
+          seconds: Type.Number(),
+          because: Type.Enum([...GAP_REASONS]),
+        }),
+      ),
+    },
+    csvExample:
+      'from,to,seconds,because\n2026-11-20T02:30:00.000000Z,2026-11-20T03:30:00.000000Z,3600,lunch_break\n',
+    example: {
+      symbol: '7203.T',
+      window: WINDOW_EXAMPLE,
+      count: 18_210,
+      interval_ms: { p50: 980, p95: 2_100, max: 3_600_000 },
+      ...{ expected_ms: 980, late_after_ms: 5_000, gaps_count: 1 },
+      gaps: [
+        {
+          from: '2026-11-20T02:30:00.000000Z',
+          to: '2026-11-20T03:30:00.000000Z',
+          ...{ seconds: 3_600, because: 'lunch_break' },
+        },
+      ],
+    },
+    parse(query, now) {
+      const window = parseWindow(query, RANGES.cadence, now);
+      return window.ok
+        ? { ok: true, value: { symbol: query.symbol, window: window.value } }
+        : window;
+    },
+    async find({ symbol, window }) {
+      const parameters = { symbol, since: seconds(window.since), until: seconds(window.until) };
+      const [figures] = await desk.ask<Figures>(
+        `SELECT count() AS n, if(n = 0, NULL, quantileExactInclusive(0.5)(interval_ms)) AS p50,
+                if(n = 0, NULL, quantileExactInclusive(0.95)(interval_ms)) AS p95,
+                if(n = 0, NULL, max(interval_ms)) AS max
+         FROM ${INTERVALS}`,
+        parameters,
+      );
+      const { n, p50, p95, max } = figures!;
+      const lateMs = lateAfterMs(p50 ?? undefined);
+      const rows = await desk.ask<Gap & { of_all: number }>(GAPS, {
+        ...parameters,
+        late: lateMs,
+        limit: GAPS_MAX,
+      });
+      const gaps = rows
+        .map(({ from, to, seconds: length }) => ({ from, to, seconds: length }))
+        .sort((one, other) => (one.from < other.from ? -1 : 1));
+      const filled = await filledGaps(desk, symbol, gaps);
+      const calendar = calendarOf(symbol);
+      const told = gaps.map((gap, at) => ({
+        ...gap,
+        because: reasonOf(gap, filled.has(at), lateMs, calendar),
+      }));
+      const body = {
+        symbol,
+        window: toldWindow(window),
+        count: n,
+        interval_ms: { p50, p95, max },
+        ...{ expected_ms: p50, late_after_ms: lateMs, gaps_count: rows[0]?.of_all ?? 0 },
+        gaps: told,
+      };
+      return { body, table: { columns: ['from', 'to', 'seconds', 'because'], rows: told } };
+    },
+  };
+}
+
+const INTERVALS = `intervals(symbol = {symbol:String},
+  since = {since:DateTime64(6, 'UTC')}, until = {until:DateTime64(6, 'UTC')})`;
+
+/** The longest gaps. */
+const GAPS = `
+  SELECT since AS from, until AS to, interval_ms / 1000 AS seconds, count() OVER () AS of_all
+  FROM ${INTERVALS}
+  WHERE interval_ms > {late:Float64}
+  ORDER BY interval_ms DESC, since LIMIT {limit:UInt32}`;
+
+/** Which of some gaps, given in order of time, hold a pill of another symbol. */
+const FILLED = `
+  WITH
+    {starts:Array(DateTime64(6, 'UTC'))} AS starts, {ends:Array(DateTime64(6, 'UTC'))} AS ends,
+    arrayMap(t -> toUnixTimestamp64Micro(t), starts) AS starts_us
+  SELECT DISTINCT indexOf(starts_us, roundDown(toUnixTimestamp64Micro(received_at), starts_us)) AS gap
+  FROM pills
+  WHERE symbol != {symbol:String} AND NOT startsWith(symbol, 'TEST:') AND NOT backfill
+    AND received_at > arrayMin(starts) AND received_at < arrayMax(ends)
+    AND timestamp >= arrayMin(starts) - INTERVAL 7 DAY
+    AND timestamp < arrayMax(ends) + INTERVAL 5 MINUTE
+    AND received_at < ends[gap]`;
+
+async function filledGaps(desk: Desk, symbol: string, gaps: readonly Gap[]): Promise<Set<number>> {
+  if (gaps.length === 0) return new Set();
+  const decimal = (time: string) => time.slice(0, -1).replace('T', ' ');
+  const rows = await desk.ask<{ gap: number }>(FILLED, {
+    symbol,
+    starts: gaps.map(({ from }) => decimal(from)),
+    ends: gaps.map(({ to }) => decimal(to)),
+  });
+  return new Set(rows.map(({ gap }) => gap - 1));
+}
+
+/** Why nothing came. @param othersCame whether pills of other symbols were received in the gap */
+export function reasonOf(
+  { from, to }: Gap,
+  othersCame: boolean,
+  lateMs: number,
+  calendar: Calendar | undefined,
+): GapReason {
+  if (calendar === undefined) return 'calendar_unknown';
+  const endMs = Date.parse(to);
+  let openMs = 0;
+  let rest: GapReason | undefined;
+  for (let at = Date.parse(from); at < endMs; ) {
+    const { state, until = Number.POSITIVE_INFINITY } = stateAt(calendar, at);
+    const untilMs = Math.min(until, endMs);
+    if (state === 'open') openMs += untilMs - at;
+    else if (state === 'unknown') return 'calendar_unknown';
+    else rest ??= state === 'closed' ? 'market_closed' : state;
+    at = untilMs;
+  }
+  if (rest !== undefined && openMs <= lateMs) return rest;
+  return othersCame ? 'generator_late' : 'generator_silent';
+}

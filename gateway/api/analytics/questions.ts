@@ -1,0 +1,32 @@
+import type { RouteOptions } from 'fastify';
+import type { Calendar } from '../../../lib/calendar/calendar.ts';
+import { barsQuestion } from './bars.ts';
+import { cadenceQuestion } from './cadence.ts';
+import { confidenceQuestion } from './confidence.ts';
+import { correlationQuestion } from './correlation.ts';
+import { moversQuestion } from './movers.ts';
+import { outliersQuestion } from './outliers.ts';
+import { createKeeper, questionEndpoint, type Sources } from './question.ts';
+import { statesQuestion } from './states.ts';
+import { summaryQuestion } from './summary.ts';
+
+/**
+ * The endpoints below `/api/analytics/`.
+ * @param calendarOf undefined where no calendar is known for the symbol
+ */
+export function analyticsEndpoints(
+  sources: Sources,
+  calendarOf: (symbol: string) => Calendar | undefined,
+): RouteOptions[] {
+  const keep = createKeeper();
+  return [
+    questionEndpoint(barsQuestion(sources, calendarOf), sources, keep),
+    questionEndpoint(summaryQuestion(sources), sources, keep),
+    questionEndpoint(statesQuestion(sources), sources, keep),
+    questionEndpoint(moversQuestion(sources), sources, keep),
+    questionEndpoint(outliersQuestion(sources), sources, keep),
+    questionEndpoint(correlationQuestion(sources), sources, keep),
+    questionEndpoint(cadenceQuestion(sources, calendarOf), sources, keep),
+    questionEndpoint(confidenceQuestion(sources), sources, keep),
+  ];
+}

@@ -1,0 +1,39 @@
+import { databaseName, openClickHouse } from '../../../lib/clickhouse.ts';
+import type { Life } from '../../../lib/run.ts';
+import type { TopicSettings } from '../../../schemas/avro.ts';
+import { createPartitioner } from '../../../schemas/partition.ts';
+import type { ApiConfig } from '../config.ts';
+import type { LatestView } from '../view.ts';
+import { createHistory } from './history.ts';
+import { historyEndpoint } from './history-route.ts';
+import { HISTORY_LIMITS } from './limits.ts';
+import { createProgress } from './progress.ts';
+import { createSelect } from './statements.ts';
+import { createTurnstile } from './turnstile.ts';
+
+/** Makes the route of history. ClickHouse may be away: then the route says so, nothing else does. */
+export function openHistory(
+  of: {
+    readonly config: Pick<ApiConfig, 'clickhouseUrl' | 'namespace'>;
+    readonly settings: TopicSettings;
+    readonly view: LatestView;
+    readonly pepper: Buffer;
+  },
+  life: Life,
+) {
+  const { epoch, partitions } = of.settings;
+  const clickhouse = openClickHouse({
+    url: of.config.clickhouseUrl,
+    database: databaseName(of.config.namespace),
+    requestTimeoutMs: HISTORY_LIMITS.statementMs,
+    connectionsMax: HISTORY_LIMITS.readingMax + 1, // one for how far it is
+  });
+  life.onStop('clickhouse', () => clickhouse.close());
+  const select = createSelect(clickhouse, life.log);
+  const history = createHistory({
+    ...{ select, view: of.view, turnstile: createTurnstile() },
+    progress: createProgress(select, epoch),
+    log: { epoch, partitions, partitionOf: createPartitioner(partitions) },
+  });
+  return historyEndpoint({ history, epoch, pepper: of.pepper });
+}

@@ -1,0 +1,115 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RouteOptions } from 'fastify';
+import { openOverridesFile } from '../../../lib/calendar/overrides-file.ts';
+import { createVenueOf, type VenueRules } from '../../../lib/calendar/venue-rules.ts';
+import { databaseName, openClickHouse } from '../../../lib/clickhouse.ts';
+import { nowMicros } from '../../../lib/clock.ts';
+import type { KafkaClient } from '../../../lib/kafka/client.ts';
+import type { Life } from '../../../lib/run.ts';
+import { createMarkets, type Markets } from '../../../lib/signal/markets.ts';
+import type { TopicSettings } from '../../../schemas/avro.ts';
+import type { SchemaClient } from '../../../schemas/registry.ts';
+import type { Progress } from '../progress.ts';
+import type { LatestView } from '../view.ts';
+import { createAnswers } from './answers.ts';
+import { createFinder } from './finder.ts';
+import { createHearing } from './hearing.ts';
+import { VERIFY_LIMITS } from './limits.ts';
+import { openLogMemory } from './log-memory.ts';
+import { openStore } from './store.ts';
+import { symbolsEndpoint } from './symbols-route.ts';
+import { verifyEndpoint } from './verify-route.ts';
+import { createWeigher, type Weigher } from './weigher.ts';
+
+export interface VerifyOptions {
+  readonly client: KafkaClient;
+  readonly schemas: SchemaClient;
+  readonly namespace: string;
+  readonly settings: TopicSettings;
+  readonly clickhouseUrl: string;
+  /** Days that are not as the calendars have them, see lib/calendar/overrides-file.ts. */
+  readonly overridesPath: string | undefined;
+  readonly venueRules: VenueRules;
+  readonly view: LatestView;
+  readonly progress: () => Progress;
+}
+
+const LOOK_MS = 250;
+const OVERRIDES_LOOK_MS = 10_000;
+const WARM_AGAIN_MS = 5_000;
+
+/**
+ * Opens what verdicts rest on, and makes the routes: `GET /api/market/verify`, `GET /api/symbols`.
+ * The process is ready when the memory has caught up with the log; ClickHouse may be away.
+ * @throws when the log cannot be read, or the overrides cannot.
+ */
+export async function openVerify(options: VerifyOptions, life: Life): Promise<RouteOptions[]> {
+  const { client, schemas, namespace, settings, view } = options;
+  const { log, signal } = life;
+  const { epoch } = settings;
+  const nowMs = () => nowMicros() / 1000;
+  // First, since it alone can fail: then nothing else is open yet.
+  const memory = await openLogMemory({
+    ...{ client, schemas, namespace, settings, log, signal, nowMs, onFatal: life.fail },
+  });
+  life.onStop('verify memory', memory.close);
+  const markets = openMarkets(options, life);
+  const clickhouse = openClickHouse({
+    ...{ url: options.clickhouseUrl, database: databaseName(namespace) },
+    requestTimeoutMs: VERIFY_LIMITS.statementMs,
+    connectionsMax: VERIFY_LIMITS.statementsMax,
+  });
+  life.onStop('verify history', () => clickhouse.close());
+  const store = openStore({ clickhouse, epoch, log });
+  let isCaughtUp = false;
+  memory.caughtUp.then(() => {
+    isCaughtUp = true;
+  }, life.fail);
+  life.readyWhen(() => (isCaughtUp ? undefined : 'reading the newest pills'));
+  const hearing = createHearing(
+    {
+      isCaughtUp: () => isCaughtUp && view.isReady(),
+      isConnected: () => memory.isConnected() && view.isConnected(),
+      processor: () => options.progress().state,
+    },
+    nowMs,
+  );
+  const timer = setInterval(hearing.look, LOOK_MS);
+  life.onStop('verify timer', () => clearInterval(timer));
+  const weigher = createWeigher({ view, memory, store, markets, hearing, nowMicros });
+  const finder = createFinder({ memory, store, view, epoch });
+  memory.caughtUp.then(() => keepWarm(weigher, view, signal)).catch(life.fail);
+  return [
+    verifyEndpoint(createAnswers({ weigher, finder, memory, epoch })),
+    symbolsEndpoint({ view, memory, store, markets }),
+  ];
+}
+
+function openMarkets({ overridesPath, venueRules }: VerifyOptions, life: Life): Markets {
+  const file = overridesPath === undefined ? undefined : openOverridesFile(overridesPath, life.log);
+  const markets = createMarkets(file?.overrides, createVenueOf(venueRules));
+  const timer = setInterval(() => {
+    const changed = file?.refresh();
+    if (changed !== undefined) markets.override(changed);
+  }, OVERRIDES_LOOK_MS);
+  life.onStop('calendar overrides', () => clearInterval(timer));
+  return markets;
+}
+
+/**
+ * Reads the older pills of all symbols, one after another, so that the first who asks need not
+ * wait; again for those that have come, or failed, meanwhile.
+ */
+async function keepWarm(weigher: Weigher, view: LatestView, signal: AbortSignal): Promise<void> {
+  const warmed = new Set<string>();
+  while (!signal.aborted) {
+    for (const { pill } of view.rows()) {
+      const { symbol } = pill;
+      if (warmed.size >= VERIFY_LIMITS.windowsMax || signal.aborted) return;
+      if (warmed.has(symbol)) continue;
+      if (!(await weigher.warm(symbol))) break;
+      warmed.add(symbol);
+    }
+    await sleep(WARM_AGAIN_MS, undefined, { signal }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,293 @@
+import getPort from 'get-port';
+import { Compile } from 'typebox/compile';
+import { request } from 'undici';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Database } from '../../../lib/postgres/database.ts';
+import {
+  createTestAccount,
+  openTestDatabase,
+  type TestAccount,
+} from '../../../lib/testing/accounts.ts';
+import { createNamespace, type Namespace } from '../../../lib/testing/namespace.ts';
+import { makePill, openPillWriter, type PillWriter } from '../../../lib/testing/pills.ts';
+import { startProcess, type TestProcess } from '../../../lib/testing/process.ts';
+import { waitFor } from '../../../lib/testing/wait.ts';
+import { formatCursor } from '../../../schemas/position.ts';
+import { formatTimestamp } from '../../../schemas/timestamp.ts';
+import { AnswerSchema } from './schemas.ts';
+
+let namespace: Namespace;
+let writer: PillWriter;
+let db: Database;
+let basic: TestAccount;
+let latest: TestProcess;
+let analytics: TestProcess;
+let api: TestProcess;
+/** Without ClickHouse. */
+let blind: TestProcess;
+let base: string;
+let blindBase: string;
+
+const answers = Compile(AnswerSchema);
+
+beforeAll(async () => {
+  namespace = await createNamespace();
+  writer = await openPillWriter(namespace);
+  db = openTestDatabase(namespace);
+  basic = await createTestAccount(db, namespace, {
+    ...{ tier: 'basic', callsPerDay: 100_000, ratePerS: 1_000, rateBurst: 1_000 },
+  });
+  const start = async (env: Record<string, string> = {}) => {
+    const port = String(await getPort());
+    const process = await startProcess('gateway/api/main.js', [], {
+      ...{ ...namespace.env, API_PORT: port, ...env },
+    });
+    return [process, `http://127.0.0.1:${port}`] as const;
+  };
+  latest = await startProcess('pipelines/main.js', ['latest'], namespace.env);
+  analytics = await startProcess('pipelines/main.js', ['analytics'], namespace.env);
+  [api, base] = await start();
+  [blind, blindBase] = await start({ CLICKHOUSE_URL: `http://127.0.0.1:${await getPort()}` });
+  await Promise.all([latest, analytics, api, blind].map((process) => process.ready()));
+});
+
+afterAll(async () => {
+  latest?.child.kill('SIGCONT');
+  await Promise.all([api, blind, latest, analytics].map((process) => process?.stop()));
+  await writer?.close();
+  await db?.destroy();
+});
+
+async function ask(query: string, at = base, key = basic.key) {
+  const { statusCode, headers, body } = await request(`${at}/api/market/verify?${query}`, {
+    headers: { 'x-api-key': key },
+  });
+  const text = await body.text();
+  const answer = JSON.parse(text);
+  if (statusCode === 200) expect([...answers.Errors(answer)], text).toEqual([]);
+  return { status: statusCode, headers, body: answer };
+}
+
+let written = 0;
+/** Writes pills of a test symbol, whose market is always open, one usual spread after another. */
+async function write(symbol: string, count: number, fields: Parameters<typeof makePill>[0] = {}) {
+  const pills = Array.from({ length: count }, () => {
+    written += 1;
+    const gross_spread_percent = 0.1 + (written % 10) / 100;
+    return makePill({ symbol, id: `p${written}`, gross_spread_percent, ...fields });
+  });
+  const acks = await writer.write(pills);
+  return pills.map((pill, at) => ({
+    ...pill,
+    cursor: formatCursor(acks[at]!.partition, acks[at]!.offset),
+  }));
+}
+
+/** Asks until the verdict is about this pill. */
+const about = (query: string, cursor: string, at = base) =>
+  waitFor(`the verdict about ${cursor}`, async () => {
+    const { body } = await ask(query, at);
+    return body.pill?.cursor === cursor && body;
+  });
+
+test('by symbol: verified for five seconds, then stale', async () => {
+  const last = (await write('TEST:GOOD', 40)).at(-1)!;
+  const body = await waitFor('the verdict', async () => {
+    const answer = await ask('symbol=TEST:GOOD');
+    expect(answer.status).toBe(200);
+    expect(answer.headers['cache-control']).toBe('no-store');
+    return answer.body.pill?.cursor === last.cursor && answer.body;
+  });
+  expect(body).toMatchObject({
+    ...{ subject: { symbol: 'TEST:GOOD' }, verdict: 'verified', usable: true, reasons: [] },
+    valid_until: formatTimestamp(last.timestamp + 5_000_000),
+    ...{ max_age_ms: 5_000, quiet: null, spread: { n: 40, value: last.gross_spread_percent } },
+    market: { venue: null, now: 'open', basis: 'always_open' },
+  });
+  const stale = await waitFor('it to age', async () => {
+    const answer = await ask('symbol=TEST:GOOD');
+    return answer.body.quiet !== null && answer.body;
+  });
+  expect(stale).toMatchObject({ verdict: 'stale', usable: false });
+  expect(stale.reasons.map(({ code }: { code: string }) => code)).toContain('pill_too_old');
+  expect(stale.quiet).toMatchObject({ reason: 'generator_late', expected_back: null });
+});
+
+test('an outlier, a halt and backfill are no yes', async () => {
+  await write('TEST:ODD', 40);
+  const verdict = async (fields: Parameters<typeof makePill>[0]) => {
+    const [pill] = await write('TEST:ODD', 1, fields);
+    const body = await about('symbol=TEST:ODD', pill!.cursor);
+    return [body.verdict, body.usable, body.reasons[0].code];
+  };
+  expect(await verdict({ gross_spread_percent: 3 })).toEqual(['outlier', false, 'spread_outlier']);
+  expect(await verdict({ market_state: 'halted' })).toEqual([
+    ...(['disagrees', false, 'market_state_disagrees'] as const),
+  ]);
+  const [old] = await write('TEST:BACK', 1, { timestamp: Date.now() * 1000 - 3_600_000_000 });
+  const body = await about('symbol=TEST:BACK', old!.cursor);
+  expect(body.reasons.map(({ code }: { code: string }) => code)).toContain('pill_backfill');
+});
+
+test('never seen: unknown, and it says so', async () => {
+  const { status, body } = await ask('symbol=9999.T');
+  expect(status).toBe(200);
+  expect(body).toMatchObject({
+    ...{ verdict: 'unknown', usable: false, pill: null, age_ms: null, spread: null },
+    reasons: [{ code: 'no_pill', detail: 'No pill of 9999.T was ever received.' }],
+    ...{ quiet: { reason: 'never_seen', since: null, expected_back: null } },
+  });
+});
+
+test('many symbols: each in data or in errors, never cut', async () => {
+  const last = (await write('TEST:MANY', 35)).at(-1)!;
+  await about('symbol=TEST:MANY', last.cursor);
+  const { body } = await ask('symbols=TEST:MANY,9999.T,bad');
+  expect(Object.keys(body.data)).toEqual(['TEST:MANY', '9999.T']);
+  expect(body.data['TEST:MANY'].verdict).toBe('verified');
+  expect(body.errors).toEqual({ bad: { code: 'symbol_malformed', detail: 'Not a symbol.' } });
+  const names = Array.from({ length: 20 }, (_, n) => `S${n}.T`);
+  expect(Object.keys((await ask(`symbols=${names}`)).body.data)).toEqual(names);
+});
+
+test.each([
+  ['', 'missing'],
+  ['symbol=x', 'symbol_malformed'],
+  ['symbol=', 'symbol_malformed'],
+  ['symbol=A.T&symbol=A.T', 'parameter_repeated'],
+  ['symbol=A.T&symbols=A.T', 'parameters_exclusive'],
+  ['symbols=A.T&id=1', 'parameters_exclusive'],
+  ['symbols=A.T,,B.T', 'symbol_malformed'],
+  ['symbols=', 'symbol_malformed'],
+  [`symbols=${Array.from({ length: 21 }, (_, n) => `S${n}.T`)}`, 'too_many'],
+  ['id=', 'id_malformed'],
+  [`id=${'x'.repeat(129)}`, 'id_malformed'],
+  ['id=%00', 'id_malformed'],
+  ['id=%EF%BF%BD', 'id_malformed'],
+  ["symbol='; DROP TABLE pills --", 'symbol_malformed'],
+  ['symbol=A.T&at=1', 'parameter_unknown'],
+])('?%s is 400 %s', async (query, code) => {
+  const { status, body } = await ask(query);
+  expect([status, body.code]).toEqual([400, 'parameter_invalid']);
+  expect(body.errors.map((one: { code: string }) => one.code)).toContain(code);
+});
+
+describe('by id', () => {
+  test('the newest pill: as by symbol; the one before it: superseded by its cursor', async () => {
+    const [first, second] = (await write('TEST:ID', 42)).slice(-2);
+    const newest = await about(`symbol=TEST:ID&id=${second!.id}`, second!.cursor);
+    expect(newest).toMatchObject({
+      ...{ subject: { symbol: 'TEST:ID', id: second!.id }, published: true, is_latest: true },
+      ...{ verdict: 'verified', usable: true, repeats: 0, conflicts: 0, spread: { n: 42 } },
+    });
+    const { body } = await ask(`symbol=TEST:ID&id=${first!.id}`);
+    const { checked_at, valid_until, position, ...rest } = body;
+    expect(rest).toEqual({
+      subject: { symbol: 'TEST:ID', id: first!.id },
+      ...{ published: true, verdict: 'stale', usable: false },
+      reasons: [{ code: 'superseded', detail: 'TEST:ID has a newer pill', cursor: second!.cursor }],
+      pill: {
+        ...{ cursor: first!.cursor, id: first!.id, symbol: 'TEST:ID', market_state: 'open' },
+        ...{ timestamp: formatTimestamp(first!.timestamp), confidence: 87.5 },
+        gross_spread_percent: first!.gross_spread_percent,
+        received_at: expect.any(String),
+      },
+      ...{ is_latest: false, repeats: 0, conflicts: 0 },
+    });
+    expect([checked_at, valid_until, position]).toEqual(Array(3).fill(expect.any(String)));
+  });
+
+  test('what came of it: repeats and conflicts, and the first one’s values', async () => {
+    const [pill] = await write('TEST:TWICE', 1);
+    const { cursor, ...again } = pill!;
+    await writer.write([again, again, makePill({ ...again, confidence: 1 })]);
+    const body = await waitFor('the repeats', async () => {
+      const answer = await ask(`symbol=TEST:TWICE&id=${pill!.id}`);
+      return answer.body.conflicts === 1 && answer.body;
+    });
+    expect(body).toMatchObject({ repeats: 2, pill: { cursor, confidence: 87.5 } });
+  });
+
+  test('an id alone: every symbol that has it', async () => {
+    const id = 'the-same id/of several';
+    const [a] = await write('TEST:A', 1, { id });
+    const [b] = await write('TEST:B', 1, { id });
+    const query = `id=${encodeURIComponent(id)}`;
+    const body = await waitFor('both', async () => {
+      const answer = await ask(query);
+      return answer.body.data.length === 2 && answer.body;
+    });
+    expect(body.data.map((one: { pill: { cursor: string } }) => one.pill.cursor)).toEqual([
+      ...[a!.cursor, b!.cursor],
+    ]);
+    expect(body).toMatchObject({ complete: true, reasons: [] });
+  });
+
+  test('not published: said only of all that was searched', async () => {
+    const { body } = await ask('symbol=TEST:ID&id=nope');
+    expect(body).toMatchObject({
+      ...{ subject: { symbol: 'TEST:ID', id: 'nope' }, published: false, verdict: 'unknown' },
+      reasons: [{ code: 'id_not_found', detail: 'not among pills up to position' }],
+      position: expect.stringMatching(new RegExp(`^${namespace.settings.epoch}:`)),
+      searched_from: expect.any(String),
+    });
+    const blindly = await ask('symbol=TEST:ID&id=nope', blindBase);
+    expect(blindly.body).toMatchObject({
+      ...{ published: null, verdict: 'unknown', reasons: [{ code: 'search_incomplete' }] },
+    });
+    const list = await ask('id=nope', blindBase);
+    expect(list.body).toMatchObject({
+      ...{ data: [], complete: false, reasons: [{ code: 'search_incomplete' }] },
+    });
+  });
+});
+
+describe('never verified while a part it rests on is away', () => {
+  test('ClickHouse away: memory is enough from 30 pills on, and is not before', async () => {
+    const few = (await write('TEST:FEW', 29)).at(-1)!;
+    const body = await about('symbol=TEST:FEW', few.cursor, blindBase);
+    expect(body.reasons).toEqual([
+      {
+        code: 'spread_history_unavailable',
+        detail: '29 live pills, at least 30 are needed',
+      },
+    ]);
+    expect(body.verdict).toBe('unknown');
+    const [one] = await write('TEST:FEW', 1);
+    const enough = await about('symbol=TEST:FEW', one!.cursor, blindBase);
+    expect(enough).toMatchObject({ verdict: 'verified', spread: { n: 30 } });
+    // Where history answers, those are known to be all there are.
+    const young = (await write('TEST:YOUNG', 3)).at(-1)!;
+    await about('symbol=TEST:YOUNG', young.cursor);
+    await waitFor('history to have been asked', async () => {
+      const { body: told } = await ask('symbol=TEST:YOUNG');
+      return told.reasons[0]?.code === 'spread_history_short';
+    });
+  });
+
+  test('the latest processor frozen: unknown, though the last pill is young', async () => {
+    await write('TEST:LAG', 40);
+    latest.child.kill('SIGSTOP');
+    try {
+      const lagging = await waitFor('the lag to be told', async () => {
+        await write('TEST:LAG', 1);
+        const { body } = await ask('symbol=TEST:LAG');
+        return body.reasons.some(({ code }: { code: string }) => code === 'view_behind') && body;
+      });
+      expect([lagging.verdict, lagging.usable]).toEqual(['unknown', false]);
+    } finally {
+      latest.child.kill('SIGCONT');
+    }
+    await waitFor('the way back', async () => {
+      const [pill] = await write('TEST:LAG', 1);
+      const body = await about('symbol=TEST:LAG', pill!.cursor);
+      return body.verdict === 'verified';
+    });
+  });
+});
+
+test('every call counts once, and needs a key', async () => {
+  const { headers } = await ask('symbols=TEST:A,TEST:B');
+  expect(String(headers.ratelimit)).toMatch(/"daily";r=\d+/);
+  expect((await ask('symbol=TEST:A', base, 'pil_live_none')).status).toBe(401);
+});

@@ -1,0 +1,192 @@
+// Memory has forgotten what clients come back for, and has no room: the log has it.
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { PositionLostError } from '../../../lib/kafka/topics.ts';
+import type { LIMITS } from '../limits.ts';
+import { framesOf, pillsOf } from '../testing/client.ts';
+import { createModel, type FakeSocket, type Model } from '../testing/model.ts';
+import type { ResumeDeskOptions } from './resume.ts';
+
+type ReadPast = ResumeDeskOptions['readPast'];
+type Limits = Partial<Record<keyof typeof LIMITS, number>>;
+
+/** A model over a log that is read a few records a turn. */
+function createLogged(limits: Limits = {}, perTurn = 1_000): Model {
+  const readPast: ReadPast = async (spans, onPill, signal) => {
+    let done = 0;
+    for (let at = 0; at < model.log.length; at += 1) {
+      const pill = model.log[at]!;
+      const span = spans.get(pill.partition);
+      if (span !== undefined && pill.offset >= span.from && pill.offset < span.until) {
+        onPill(pill);
+      }
+      done += 1;
+      if (done % perTurn === 0) await nextTurn();
+      signal.throwIfAborted();
+    }
+  };
+  const model: Model = createModel({ backlogPillsMax: 6, ...limits }, undefined, readPast);
+  return model;
+}
+
+function come(model: Model, fields: object, windowBytes = 1e9, accountId = 'acc_1'): FakeSocket {
+  const socket = model.connect(windowBytes);
+  socket.connection!.member = { ...socket.connection!.member, accountId };
+  const frame = { op: 'subscribe', snapshot: false, ...fields };
+  socket.connection!.receive(Buffer.from(JSON.stringify(frame)), false);
+  return socket;
+}
+
+async function answer(socket: FakeSocket) {
+  for (let n = 0; n < 500; n += 1) {
+    const [subscribed] = framesOf(socket.frames, 'subscribed');
+    if (subscribed !== undefined) return subscribed;
+    await nextTurn();
+  }
+  return expect.fail('no answer');
+}
+
+const fill = (model: Model, symbol: string, count: number) =>
+  model.publish(Array.from({ length: count }, () => ({ symbol })));
+
+describe('who asks for more than memory holds', () => {
+  test('gets exactly what came after the position, while pills come and memory forgets', async () => {
+    const symbols = fc.constantFrom('AA', 'AB', 'AC', 'TEST:D');
+    const wish = fc.oneof(
+      fc.uniqueArray(symbols, { minLength: 1, maxLength: 3 }),
+      fc.constant<string[]>(['*']),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(symbols, { maxLength: 30, size: 'max' }),
+        fc.array(symbols, { minLength: 8, maxLength: 60, size: 'max' }),
+        fc.array(symbols, { maxLength: 12, size: 'max' }),
+        fc.array(wish, { minLength: 1, maxLength: 4 }),
+        fc.integer({ min: 1, max: 9 }),
+        async (before, missed, live, wishes, perTurn) => {
+          const model = createLogged({}, perTurn);
+          model.publish(before.map((symbol) => ({ symbol })));
+          const resume = model.board.position();
+          model.publish(missed.map((symbol) => ({ symbol })));
+          const sockets = wishes.map((one) => come(model, { symbols: one, resume }));
+          for (const symbol of live) {
+            model.publish([{ symbol }]);
+            await nextTurn();
+          }
+          const subscribed = await Promise.all(sockets.map(answer));
+          model.pass(1_000);
+          for (const [at, socket] of sockets.entries()) {
+            expect(subscribed[at]).toMatchObject({ recovered: true, reason: null });
+            const got = socket.frames.flatMap(pillsOf);
+            const named = new Set(wishes[at]!);
+            const matching = model.log
+              .slice(before.length)
+              .filter(({ symbol }) =>
+                named.has('*') ? !symbol.startsWith('TEST:') : named.has(symbol),
+              );
+            for (const partition of [0, 1]) {
+              const own = got
+                .map(({ cursor }) => cursor.split('-').map(Number))
+                .filter(([p]) => p === partition)
+                .map(([, offset]) => offset);
+              const all = matching.filter((pill) => pill.partition === partition);
+              expect(own).toEqual(all.map(({ offset }) => offset));
+            }
+          }
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
+
+  test('is refused alone when it is too much for one, with the reason', async () => {
+    const model = createLogged({ replayPillsMax: 20 });
+    fill(model, 'AA', 30);
+    fill(model, 'AC', 10);
+    const greedy = come(model, { symbols: ['*'], resume: 'e1:' });
+    const modest = come(model, { symbols: ['AC'], resume: 'e1:' });
+    expect(await answer(greedy)).toMatchObject({ recovered: false, reason: 'too_many_missed' });
+    expect(await answer(modest)).toMatchObject({ recovered: true, replaying: 10 });
+  });
+
+  test('is refused at once when the log would have to be read for too long', async () => {
+    const model = createLogged({ replayRecordsMax: 20 });
+    fill(model, 'AA', 40);
+    fill(model, 'AC', 1);
+    const socket = come(model, { symbols: ['AC'], resume: 'e1:' });
+    expect(await answer(socket)).toMatchObject({ recovered: false, reason: 'too_many_missed' });
+    const near = come(model, { symbols: ['AC'], resume: 'e1:1-20' });
+    expect(await answer(near)).toMatchObject({ recovered: true, replaying: 1 });
+  });
+
+  test('shares a bound of pills with all whose replays are not sent yet', async () => {
+    const model = createLogged({ logReplayPillsMax: 50, frameOutBytesMax: 400 });
+    fill(model, 'AA', 40);
+    fill(model, 'AC', 20);
+    const asks = (symbol: string, windowBytes?: number) =>
+      come(model, { symbols: [symbol], resume: 'e1:' }, windowBytes);
+    // Both are one reading of 60 pills: who wants most of it is refused, the other is not.
+    const [big, small] = [asks('AA'), asks('AC')];
+    expect(await answer(big)).toMatchObject({ recovered: false, reason: 'replay_busy' });
+    expect(await answer(small)).toMatchObject({ recovered: true, replaying: 20 });
+    model.pass(1_000);
+    await nextTurn();
+
+    for (const end of ['reads', 'goes'] as const) {
+      // Its first two frames leave; the replay waits.
+      const slow = asks('AA', 1_000);
+      expect(await answer(slow)).toMatchObject({ recovered: true, replaying: 40 });
+      expect(await answer(asks('AC'))).toMatchObject({ reason: 'replay_busy' });
+      if (end === 'goes') slow.connection!.closed();
+      for (let n = 0; n < 100 && end === 'reads'; n += 1) {
+        model.pass(1_000);
+        slow.read(1e6);
+      }
+      const next = asks('AC');
+      expect(await answer(next), end).toMatchObject({ recovered: true, replaying: 20 });
+      model.pass(1_000);
+      await nextTurn();
+    }
+  });
+});
+
+describe('what cannot be read', () => {
+  test('is position_expired where the log has deleted it while it was read', async () => {
+    const lost = () => Promise.reject(new PositionLostError('offset 0 is outside 5 … 9.'));
+    const model = createModel({ backlogPillsMax: 6 }, undefined, lost);
+    fill(model, 'AA', 20);
+    const socket = come(model, { symbols: ['AA'], resume: 'e1:' });
+    expect(await answer(socket)).toMatchObject({ recovered: false, reason: 'position_expired' });
+    expect(framesOf(socket.frames, 'gap')).toMatchObject([{ reason: 'position_expired' }]);
+  });
+
+  test('is log_unavailable where the log does not answer', async () => {
+    const away = () => Promise.reject(new Error('no broker'));
+    const model = createModel({ backlogPillsMax: 6 }, undefined, away);
+    fill(model, 'AA', 20);
+    const socket = come(model, { symbols: ['AA'], resume: 'e1:' });
+    expect(await answer(socket)).toMatchObject({ recovered: false, reason: 'log_unavailable' });
+  });
+});
+
+test('one account cannot take the places of those who wait', async () => {
+  const model = createLogged({
+    ...{ replaysWaitingMax: 10, replaysWaitingPerAccountMax: 4, replayWaitMs: 1 },
+  });
+  fill(model, 'AA', 20);
+  const ahead = () => come(model, { symbols: ['AA'], resume: 'e1:1-99' }, 1e9, 'acc_greedy');
+  const greedy = Array.from({ length: 12 }, ahead);
+  const other = come(model, { symbols: ['AA'], resume: 'e1:' }, 1e9, 'acc_other');
+  // Those without a place are answered at once.
+  const reasons = greedy.map(({ frames }) => framesOf(frames, 'subscribed')[0]?.reason);
+  expect(reasons.filter((reason) => reason === 'replay_busy')).toHaveLength(8);
+  expect(reasons.filter((reason) => reason === undefined)).toHaveLength(4);
+  expect(await answer(other)).toMatchObject({ recovered: true, replaying: 20 });
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  for (const socket of greedy.slice(0, 4)) {
+    expect((await answer(socket)).reason).toBe('position_ahead');
+  }
+  const again = ahead();
+  expect(framesOf(again.frames, 'subscribed')).toEqual([]);
+});

@@ -1,0 +1,69 @@
+import { databaseName, openClickHouse } from '../../lib/clickhouse.ts';
+import { readConfig } from '../../lib/config.ts';
+import { createKafkaClient } from '../../lib/kafka/client.ts';
+import { createLog } from '../../lib/log.ts';
+import { requireTopicSettings } from '../../lib/settings.ts';
+import { readStackFile, type StackFile } from '../../lib/stack-file.ts';
+import { createSchemaClient } from '../../schemas/registry.ts';
+import { rebuild } from './rebuild.ts';
+
+/**
+ * `npm run rebuild`: builds the tables of ClickHouse anew from the log, while ingest goes on. The
+ * engines are those of the environment, else of the stack that `npm start` runs.
+ */
+const stopping = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => stopping.abort(new Error('broken off')));
+}
+
+try {
+  const config = readConfig({ ...addressesOfStack(), ...process.env }, (reader) => ({
+    kafkaBrokers: reader.text('KAFKA_BROKERS').split(','),
+    registryUrl: reader.text('SCHEMA_REGISTRY_URL'),
+    clickhouseUrl: reader.text('CLICKHOUSE_URL'),
+    namespace: reader.text('PILLOLE_NAMESPACE', ''),
+    settleMs: reader.integer('REBUILD_SETTLE_MS', { min: 0, max: 600_000, fallback: 35_000 }),
+  }));
+  const { namespace, settleMs } = config;
+  const log = createLog('rebuild', 'warn');
+  const client = createKafkaClient(config.kafkaBrokers, 'pillole-rebuild', log);
+  const schemas = createSchemaClient(config.registryUrl, namespace);
+  const clickhouse = openClickHouse({
+    url: config.clickhouseUrl,
+    database: databaseName(namespace),
+  });
+  const began = performance.now();
+  const { signal } = stopping;
+  const settings = await requireTopicSettings(client, schemas, namespace);
+  const { records, rows, kept } = await rebuild({
+    ...{ client, schemas, clickhouse, settings, namespace, log, signal, settleMs },
+    onProgress(read, all) {
+      const percent = all === 0 ? 100 : Math.floor((read / all) * 100);
+      const perS = Math.round(read / ((performance.now() - began) / 1_000));
+      tell(`${percent} %: ${read} of ${all} records, ${perS} a second`);
+      if (read === all) tell(`The log is read; the tables change places and settle.`);
+    },
+  });
+  await clickhouse.close();
+  tell(
+    `Rebuilt: ${rows} rows from ${records} records, ${kept} rows kept that the log has no more.`,
+  );
+  process.exit(0);
+} catch (error) {
+  tell(`Not rebuilt, readers keep the tables they have: ${(error as Error).message}`);
+  process.exit(1);
+}
+
+function tell(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+function addressesOfStack(): Record<string, string> {
+  if (process.env.KAFKA_BROKERS !== undefined) return {};
+  const stack: StackFile = readStackFile();
+  return {
+    KAFKA_BROKERS: stack.kafka,
+    SCHEMA_REGISTRY_URL: stack.registry,
+    CLICKHOUSE_URL: stack.clickhouse,
+  };
+}

@@ -1,0 +1,114 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type ClickHouse, databaseName, openClickHouse } from '../../lib/clickhouse.ts';
+import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
+import { makePill, openPillWriter, type PillWriter } from '../../lib/testing/pills.ts';
+import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
+import { waitFor } from '../../lib/testing/wait.ts';
+
+let namespace: Namespace;
+let writer: PillWriter;
+let sink: TestProcess;
+let clickhouse: ClickHouse;
+
+beforeEach(async () => {
+  namespace = await createNamespace();
+  writer = await openPillWriter(namespace);
+  clickhouse = openClickHouse({
+    url: namespace.engines.clickhouseUrl,
+    database: databaseName(namespace.name),
+  });
+  sink = await startProcess('pipelines/main.js', ['analytics'], namespace.env);
+  await sink.ready();
+});
+
+afterEach(async () => {
+  await sink.stop();
+  await writer.close();
+  await clickhouse.close();
+});
+
+async function select<T>(query: string): Promise<T[]> {
+  const result = await clickhouse.query({ query, format: 'JSONEachRow' });
+  return result.json<T>();
+}
+
+async function ids(): Promise<string[]> {
+  const rows = await select<{ id: string }>('SELECT id FROM pills_once ORDER BY id');
+  return rows.map(({ id }) => id);
+}
+
+async function write(from: number, count: number): Promise<string[]> {
+  const pills = Array.from({ length: count }, (_, at) =>
+    makePill({ id: `p-${String(from + at).padStart(6, '0')}`, symbol: `S${at % 7}.T` }),
+  );
+  await writer.write(pills);
+  return pills.map(({ id }) => id);
+}
+
+const startRebuild = (settleMs: number) =>
+  startProcess('pipelines/analytics/rebuild-main.js', [], {
+    ...namespace.env,
+    REBUILD_SETTLE_MS: String(settleMs),
+  });
+
+test('what was spoilt is whole again, while pills go on coming and readers see all the time', async () => {
+  const written = await write(0, 5_000);
+  await waitFor('the rows', async () => (await ids()).length === written.length);
+  // Somebody has changed the table by hand: a rebuild knows nothing of it.
+  await clickhouse.command({
+    query: `ALTER TABLE pills UPDATE confidence = 0 WHERE symbol = 'S1.T' SETTINGS mutations_sync = 1`,
+  });
+  await clickhouse.command({
+    query: `ALTER TABLE pills DELETE WHERE id = 'p-000100' SETTINGS mutations_sync = 1`,
+  });
+  const spoilt = await ids();
+  expect(spoilt).toHaveLength(written.length - 1);
+
+  const rebuilding = await startRebuild(2_000);
+  let done = false;
+  const ended = rebuilding.exited.then((code) => {
+    done = true;
+    return code;
+  });
+  let fewest = Number.POSITIVE_INFINITY;
+  let next = 5_000;
+  while (!done) {
+    written.push(...(await write(next, 50)));
+    next += 50;
+    fewest = Math.min(fewest, (await ids()).length);
+  }
+  expect(await ended).toBe(0);
+  // Never an empty or half table: the old one until the new one has as much.
+  expect(fewest).toBeGreaterThanOrEqual(spoilt.length);
+  await waitFor('all rows', async () => (await ids()).length === written.length);
+  expect(await ids()).toEqual(written.sort());
+  const [row] = await select<{ n: string }>('SELECT count() AS n FROM pills WHERE confidence = 0');
+  expect(Number(row!.n)).toBe(0);
+  const tables = await select<{ name: string }>('SHOW TABLES');
+  expect(tables.filter(({ name }) => name.includes('next'))).toEqual([]);
+});
+
+test('rows that the log has no more are kept; a rebuild that is killed leaves the old tables', async () => {
+  const written = await write(0, 300);
+  await waitFor('the rows', async () => (await ids()).length === written.length);
+  // Of an epoch whose log is gone.
+  await clickhouse.command({
+    query: `INSERT INTO pills (* EXCEPT rank)
+            SELECT * EXCEPT (rank) REPLACE ('before' AS epoch, 'OLD.T' AS symbol) FROM pills WHERE id = 'p-000001'`,
+  });
+  const broken = await startRebuild(60_000);
+  await waitFor('the rebuild to be under way', async () =>
+    (await select<{ name: string }>('SHOW TABLES')).some(({ name }) => name === 'pills_next'),
+  );
+  process.kill(broken.pid, 'SIGKILL');
+  await broken.exited;
+  expect(await ids()).toHaveLength(written.length + 1);
+
+  const again = await startRebuild(1_000);
+  expect(await again.exited).toBe(0);
+  expect(await ids()).toHaveLength(written.length + 1);
+  const [old] = await select<{ n: string }>(
+    `SELECT count() AS n FROM pills WHERE epoch = 'before'`,
+  );
+  expect(Number(old!.n)).toBe(1);
+});

@@ -1,0 +1,197 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ClickHouse } from '../../lib/clickhouse.ts';
+import type { KafkaClient } from '../../lib/kafka/client.ts';
+import type { LogRecord } from '../../lib/kafka/consume.ts';
+import { BULK } from '../../lib/kafka/pace.ts';
+import { openTail } from '../../lib/kafka/tail.ts';
+import { fetchOffsetBounds, type OffsetBounds } from '../../lib/kafka/topics.ts';
+import type { Log } from '../../lib/log.ts';
+import { createPartitionReader, type PartitionReader } from '../../lib/partition-reader.ts';
+import type { TopicSettings } from '../../schemas/avro.ts';
+import type { SchemaClient } from '../../schemas/registry.ts';
+import { groupName, topicName } from '../../schemas/topics.ts';
+import { type BufferedRow, rowOf } from './rows.ts';
+import { createSink } from './sink.ts';
+import { createPillStore, TABLES, type Tables } from './store.ts';
+
+export interface RebuildOptions {
+  readonly client: KafkaClient;
+  readonly schemas: SchemaClient;
+  readonly clickhouse: ClickHouse;
+  readonly settings: TopicSettings;
+  readonly namespace: string;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  /** Told at least once a second while the log is read. */
+  onProgress(read: number, all: number): void;
+  /**
+   * How long an insert that was under way when the tables changed places may still arrive, in ms:
+   * longer than the sink's own time-out of one request (30 s).
+   */
+  readonly settleMs?: number;
+}
+
+/** What a rebuild did. */
+export interface Rebuilt {
+  /** Records of the log that were read. */
+  readonly records: number;
+  /** Rows with effect among them. */
+  readonly rows: number;
+  /** Rows kept from the old table: the log has them no more, or they are of another epoch. */
+  readonly kept: number;
+}
+
+/** Being built. A rebuild that was broken off leaves them; the next one begins anew. */
+const NEXT: Tables = { pills: 'pills_next', progress: 'pills_progress_next' };
+const SETTLE_MS = 35_000;
+const CLOSE_DEADLINE_MS = 60_000;
+
+/**
+ * Builds the tables of pills anew from the log, beside those that readers see, while ingest and the
+ * sink go on. Its steps, in this order:
+ * 1. make empty tables, and copy what the log has no more;
+ * 2. read the log from its beginning to its end, judging as the sink does;
+ * 3. when the new table holds all that the old one has, let them change places, which is atomic;
+ * 4. copy what the sink wrote to the old table in that moment, until none can be on its way;
+ * 5. drop the old tables.
+ * @throws when it is aborted, or ClickHouse or the log do not answer: readers keep the old tables.
+ */
+export async function rebuild(options: RebuildOptions): Promise<Rebuilt> {
+  const { clickhouse, settings, client, namespace } = options;
+  const command = (query: string) => clickhouse.command({ query });
+  for (const name of ['pills', 'progress'] as const) {
+    await command(`DROP TABLE IF EXISTS ${NEXT[name]} SYNC`);
+    await command(`CREATE TABLE ${NEXT[name]} AS ${TABLES[name]}`);
+  }
+  const bounds = await fetchOffsetBounds(client, topicName(namespace, 'pills'));
+  const kept = await keepWhatTheLogLost(options, bounds);
+  const { records, rows, until } = await readLog(options, bounds);
+
+  // Readers are told how far the table is by the progress: it changes places last.
+  await command(`EXCHANGE TABLES ${TABLES.pills} AND ${NEXT.pills}`);
+  await copyNewer(options, until);
+  await command(`EXCHANGE TABLES ${TABLES.progress} AND ${NEXT.progress}`);
+  await command(`INSERT INTO ${TABLES.progress} SELECT * FROM ${NEXT.progress}`);
+  const deadline = performance.now() + (options.settleMs ?? SETTLE_MS);
+  while (performance.now() < deadline) {
+    await sleep(500, undefined, { signal: options.signal });
+    await copyNewer(options, until);
+  }
+  await command(`DROP TABLE ${NEXT.pills} SYNC`);
+  await command(`DROP TABLE ${NEXT.progress} SYNC`);
+  options.log.info({ records, rows, kept, epoch: settings.epoch }, 'the tables are rebuilt');
+  return { records, rows, kept };
+}
+
+/** Copies rows of other epochs, and those before the log's beginning. @returns how many */
+async function keepWhatTheLogLost(
+  { clickhouse, settings }: RebuildOptions,
+  bounds: ReadonlyMap<number, OffsetBounds>,
+): Promise<number> {
+  const lost = [...bounds].map(([p, { low }]) => `partition = ${p} AND offset < ${low}`);
+  const query_params = { epoch: settings.epoch };
+  await clickhouse.command({
+    query: `INSERT INTO ${NEXT.pills} SELECT * FROM ${TABLES.pills} FINAL
+            WHERE epoch != {epoch:String} OR ${lost.map((one) => `(${one})`).join(' OR ')}`,
+    query_params,
+  });
+  const result = await clickhouse.query({
+    query: `SELECT count() AS kept FROM ${NEXT.pills}`,
+    format: 'JSONEachRow',
+  });
+  const [row] = await result.json<{ kept: string }>();
+  return Number(row!.kept);
+}
+
+/** Reads the log until the new table has all that the old one has. */
+async function readLog(options: RebuildOptions, bounds: ReadonlyMap<number, OffsetBounds>) {
+  const { client, schemas, clickhouse, settings, namespace, signal, log } = options;
+  const store = createPillStore(clickhouse, settings.epoch, NEXT);
+  let failed: Error | undefined;
+  const fail = (error: Error) => {
+    failed ??= error;
+  };
+  const sink = createSink({ store, log, onFatal: fail, onInserted: () => undefined });
+  const readers = new Map<number, PartitionReader>();
+  for (const [partition, { low: start }] of bounds) {
+    const symbols = await store.symbols(partition);
+    readers.set(
+      partition,
+      createPartitionReader({
+        ...{ partition, start, settings, symbols, schemas, log },
+        compareContent: false,
+      }),
+    );
+  }
+  let records = 0;
+  let rows = 0;
+  const onRecords = async (partition: number, batch: readonly LogRecord[]) => {
+    const reader = readers.get(partition)!;
+    const found: BufferedRow[] = [];
+    let receivedAt: number | undefined;
+    for (const record of batch) {
+      const reading = await reader.read(record, signal);
+      if (reading.kind !== 'effect') continue;
+      found.push(rowOf(settings.epoch, reading.pill));
+      receivedAt = Math.max(receivedAt ?? 0, reading.pill.received_at);
+    }
+    records += batch.length;
+    rows += found.length;
+    const last = batch.at(-1);
+    if (last === undefined) return;
+    await sink.add(found, signal, { partition, offset: last.offset, receivedAt });
+  };
+  const tail = await openTail({
+    client,
+    topic: topicName(namespace, 'pills'),
+    groupPrefix: groupName(namespace, 'rebuild'),
+    from: new Map([...bounds].map(([partition, { low }]) => [partition, low])),
+    pace: BULK,
+    onRecords,
+    onFatal: fail,
+  });
+  const all = [...bounds.values()].reduce((sum, { low, high }) => sum + high - low, 0);
+  let caughtUp = false;
+  void tail.caughtUp.then(() => {
+    caughtUp = true;
+  });
+  try {
+    const live = createPillStore(clickhouse, settings.epoch);
+    do {
+      options.onProgress(records, Math.max(all, records));
+      await sleep(1_000, undefined, { signal });
+      if (failed !== undefined) throw failed;
+    } while (!caughtUp || !hasAll(await store.positions(), await live.positions()));
+  } finally {
+    await tail.close();
+    await sink.close(CLOSE_DEADLINE_MS);
+  }
+  options.onProgress(records, records);
+  const until = new Map(tail.partitions.map((p) => [p, (tail.nextOffset(p) ?? 0) - 1]));
+  return { records, rows, until };
+}
+
+/** Copies what the sink wrote to the table that is the old one now, past what was read here. */
+async function copyNewer(
+  { clickhouse, settings }: RebuildOptions,
+  until: ReadonlyMap<number, number>,
+): Promise<void> {
+  const newer = [...until]
+    .map(([p, last]) => `(partition = ${p} AND offset > ${last})`)
+    .join(' OR ');
+  await clickhouse.command({
+    query: `INSERT INTO ${TABLES.pills} SELECT * FROM ${NEXT.pills}
+            WHERE epoch = {epoch:String} AND (${newer})
+              AND (partition, offset) NOT IN
+                (SELECT partition, offset FROM ${TABLES.pills} WHERE epoch = {epoch:String} AND (${newer}))`,
+    query_params: { epoch: settings.epoch },
+  });
+}
+
+type Positions = ReadonlyMap<number, { readonly offset: number }>;
+
+function hasAll(next: Positions, live: Positions): boolean {
+  return [...live].every(
+    ([partition, { offset }]) => (next.get(partition)?.offset ?? -1) >= offset,
+  );
+}
