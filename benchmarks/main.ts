@@ -3,6 +3,7 @@ import { readDemoKeys } from '../lib/demo-keys.ts';
 import { readStackFile, type StackFile } from '../lib/stack-file.ts';
 import { accessTable } from './access/table.ts';
 import { isProof, measureAccess } from './access.ts';
+import { addAnalyticsCommand } from './analytics/command.ts';
 import { addDedicatedCommand } from './dedicated/command.ts';
 import { isClean, measureEndToEnd } from './end-to-end/end-to-end.ts';
 import { endToEndTable } from './end-to-end/table.ts';
@@ -102,6 +103,7 @@ program
   });
 
 addFanoutCommand(program, say);
+addAnalyticsCommand(program, say);
 addDedicatedCommand(program, say);
 
 function addresses(flags: Flags): Pick<StackFile, 'ingest' | 'stream' | 'kafka' | 'registry'> {

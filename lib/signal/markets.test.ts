@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createVenueOf, NO_RULES } from '../calendar/venue-rules.ts';
 import { createMarkets } from './markets.ts';
 import { ALWAYS_OPEN, NO_CALENDAR } from './silence.ts';
 
@@ -40,6 +41,17 @@ test('test symbols never close, others without a venue are not known', () => {
   expect(of('TEST:7203.T', saturday)).toBe(ALWAYS_OPEN);
   expect(of('AAPL', saturday)).toBe(NO_CALENDAR);
   expect(of('BTC/USD', saturday)).toBe(NO_CALENDAR);
+});
+
+test('rules say where a symbol trades, and what never closes', () => {
+  const rules = { ...NO_RULES, suffix: { '-USDT': 'ALWAYS', '.TYO': 'XTKS' } } as const;
+  const { of, venueOf } = createMarkets({}, createVenueOf(rules));
+  const saturday = ms('2026-11-21T10:00Z');
+  expect(of('BTC-USDT', saturday)).toBe(ALWAYS_OPEN);
+  expect([venueOf('BTC-USDT'), venueOf('7203.TYO'), venueOf('0700.HK')]).toEqual([
+    ...['ALWAYS', 'XTKS', 'XHKG'],
+  ]);
+  expect(of('7203.TYO', saturday).state).toBe('closed');
 });
 
 test('an override holds from the moment it is given', () => {

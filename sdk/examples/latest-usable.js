@@ -12,7 +12,7 @@ const client = createClient({
 
 const [symbol = '7203.T', times = '3', everyMs = '1000'] = process.argv.slice(2);
 
-/** @param {import('pillole').Pill} pill @param {number} validForMs */
+/** @param {import('pillole').VerdictPill} pill @param {number} validForMs */
 function act(pill, validForMs) {
   console.log(`act on ${pill.symbol} ${pill.gross_spread_percent}, within ${validForMs} ms`);
 }

@@ -33,6 +33,7 @@ export interface Desk {
    * @throws QuestionRefused
    */
   ask<T>(statement: string, parameters: Readonly<Record<string, unknown>>): Promise<T[]>;
+  /** How far the table is. What was read a moment ago is still true: the table only grows. */
   asOf(): Promise<AsOf>;
 }
 
@@ -85,26 +86,36 @@ export function openDesk({ clickhouse, epoch, log, nowMicros, logged }: DeskOpti
       return run(statement, parameters);
     });
   };
+  let kept: { readonly atMs: number; readonly asOf: Promise<AsOf> } | undefined;
   return {
     ask,
-    async asOf() {
-      const known = new Map(logged());
-      const before = nowMicros();
-      const rows = await ask<{ partition: number; last: number; received_us: number | null }>(
-        `SELECT partition, max(offset) AS last,
-                toUnixTimestamp64Micro(max(received_at)) AS received_us
-         FROM pills_progress WHERE epoch = {epoch:String} GROUP BY partition ORDER BY partition`,
-        { epoch },
-      );
-      const offsets = new Map(rows.map(({ partition, last }) => [partition, last]));
-      const times = rows.flatMap(({ received_us: at }) => (at === null ? [] : [at]));
-      const receivedAt = times.length === 0 ? undefined : Math.max(...times);
-      const hasAll = [...known].every(
-        ([partition, last]) => (offsets.get(partition) ?? -1) >= last,
-      );
-      return { offsets, receivedAt, completeUntil: hasAll ? before : (receivedAt ?? 0) };
+    asOf() {
+      const atMs = performance.now();
+      if (kept !== undefined && atMs - kept.atMs < ANALYTICS_LIMITS.asOfKeptMs) return kept.asOf;
+      const asOf = readAsOf();
+      kept = { atMs, asOf };
+      asOf.catch(() => {
+        kept = undefined;
+      });
+      return asOf;
     },
   };
+
+  async function readAsOf(): Promise<AsOf> {
+    const known = new Map(logged());
+    const before = nowMicros();
+    const rows = await ask<{ partition: number; last: number; received_us: number | null }>(
+      `SELECT partition, max(offset) AS last,
+                toUnixTimestamp64Micro(max(received_at)) AS received_us
+         FROM pills_progress WHERE epoch = {epoch:String} GROUP BY partition ORDER BY partition`,
+      { epoch },
+    );
+    const offsets = new Map(rows.map(({ partition, last }) => [partition, last]));
+    const times = rows.flatMap(({ received_us: at }) => (at === null ? [] : [at]));
+    const receivedAt = times.length === 0 ? undefined : Math.max(...times);
+    const hasAll = [...known].every(([partition, last]) => (offsets.get(partition) ?? -1) >= last);
+    return { offsets, receivedAt, completeUntil: hasAll ? before : (receivedAt ?? 0) };
+  }
 }
 
 const SETTINGS = {

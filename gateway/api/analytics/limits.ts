@@ -13,6 +13,8 @@ export const ANALYTICS_LIMITS = {
   rowsAnswered: 250_000,
   /** Answers that are kept, in all; the oldest used leaves first. */
   keptBytesMax: 33_554_432,
+  /** How long it is known how far the table is. */
+  asOfKeptMs: 250,
   /** How long an answer is kept whose time goes up to now, and one whose bars cannot change soon. */
   keptMs: 1_000,
   keptSettledMs: 60_000,

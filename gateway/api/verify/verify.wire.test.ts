@@ -1,3 +1,6 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import getPort from 'get-port';
 import { Compile } from 'typebox/compile';
 import { request } from 'undici';
@@ -23,12 +26,19 @@ let basic: TestAccount;
 let latest: TestProcess;
 let analytics: TestProcess;
 let api: TestProcess;
-/** Without ClickHouse. */
+/** Without ClickHouse, and with a venue for coins. */
 let blind: TestProcess;
 let base: string;
 let blindBase: string;
 
 const answers = Compile(AnswerSchema);
+
+/** A file of rules. @returns its path */
+function venueRules(rules: object): string {
+  const file = path.join(mkdtempSync(path.join(os.tmpdir(), 'pillole-verify-')), 'venues.json');
+  writeFileSync(file, JSON.stringify(rules));
+  return file;
+}
 
 beforeAll(async () => {
   namespace = await createNamespace();
@@ -47,7 +57,10 @@ beforeAll(async () => {
   latest = await startProcess('pipelines/main.js', ['latest'], namespace.env);
   analytics = await startProcess('pipelines/main.js', ['analytics'], namespace.env);
   [api, base] = await start();
-  [blind, blindBase] = await start({ CLICKHOUSE_URL: `http://127.0.0.1:${await getPort()}` });
+  [blind, blindBase] = await start({
+    CLICKHOUSE_URL: `http://127.0.0.1:${await getPort()}`,
+    VENUE_RULES: venueRules({ suffix: { '-USDT': 'ALWAYS' } }),
+  });
   await Promise.all([latest, analytics, api, blind].map((process) => process.ready()));
 });
 
@@ -284,6 +297,32 @@ describe('never verified while a part it rests on is away', () => {
       return body.verdict === 'verified';
     });
   });
+});
+
+test('a market that never closes, by VENUE_RULES: verified at any hour; without it unknown', async () => {
+  const symbol = 'BTC-USDT';
+  await write(symbol, 35);
+  const verdict = await waitFor('a yes', async () => {
+    const [pill] = await write(symbol, 1);
+    const body = await about(`symbol=${symbol}`, pill!.cursor, blindBase);
+    return body.verdict === 'verified' && body;
+  });
+  expect(verdict.market).toMatchObject({ venue: 'ALWAYS', now: 'open', basis: 'always_open' });
+  const { body } = await ask(`symbol=${symbol}`);
+  expect(body).toMatchObject({ verdict: 'unknown', market: { venue: null, basis: 'none' } });
+  expect(body.reasons[0].code).toBe('venue_unknown');
+});
+
+test.each([
+  ['gateway/api/main.js', 'API_PORT'],
+  ['gateway/stream/main.js', 'STREAM_PORT'],
+])('%s refuses to start with faulty rules, in one sentence', async (entry, port) => {
+  const rules = venueRules({ suffix: { '-USDT': 'NOWHERE' } });
+  const process = await startProcess(entry, [], {
+    ...{ ...namespace.env, [port]: String(await getPort()), VENUE_RULES: rules },
+  });
+  expect(await process.exited).toBe(2);
+  expect(process.output()).toMatch(/VENUE_RULES .* is faulty: suffix "-USDT": no such venue; /);
 });
 
 test('every call counts once, and needs a key', async () => {
