@@ -8,7 +8,7 @@ import type {
   Usage,
 } from './answers.ts';
 import { PilloleError } from './error.ts';
-import { nextPath } from './fill.ts';
+import { FILL_LIMITS, nextPath } from './fill.ts';
 import { type Address, follow } from './follow.ts';
 import { type HistoryRange, readRange, timeText } from './history.ts';
 import { createRest, type GetOptions } from './rest.ts';
@@ -128,6 +128,7 @@ export function createClientOn(platform: Platform, options: ClientOptions): Clie
     const range = {
       ...{ symbol: asked, from: from === undefined ? '' : timeText(from) },
       ...(to === undefined ? {} : { to: timeText(to) }),
+      limit: FILL_LIMITS.pageMax,
     };
     return readRange((next) => page(next === undefined ? range : { next })) as never;
   };

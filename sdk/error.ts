@@ -37,7 +37,7 @@ export interface PilloleErrorFields {
 /**
  * The one class of errors. `code` is the platform's (`key_invalid`, `daily_quota_exceeded`, …), or
  * one of the client's own: `network`, `timeout`, `aborted`, `answer_malformed`,
- * `endpoint_unavailable` (this server does not have it), `not_configured`, `slow_consumer`,
+ * `endpoint_unavailable` (this server does not have it), `not_configured`, `slow_consumer`, `unreachable`,
  * `already_iterated`, `no_symbols`, `dead`, `connection_lost`.
  */
 export class PilloleError extends Error {

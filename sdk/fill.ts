@@ -9,6 +9,8 @@ export const FILL_LIMITS = {
   pagesMax: 100,
   /** Symbols of one break that are filled by calls that count; more are told, not filled. */
   symbolsMax: 20,
+  /** Pills of a page: as many as the platform gives, since each page may be a call. */
+  pageMax: 5_000,
 } as const;
 
 export interface FillOptions {
@@ -60,7 +62,17 @@ export function fillPath(
   const query = new URLSearchParams({ symbol, epoch });
   if (after !== null) query.set('after', after);
   if (until !== null) query.set('until', until);
+  query.set('limit', String(FILL_LIMITS.pageMax));
   return `/api/pills?${query}`;
+}
+
+/** A fill that the platform has told, by as large pages as it gives, where it does not say. */
+export function withLimit(path: string): string {
+  const [start = '', query] = path.split('?');
+  const parameters = new URLSearchParams(query);
+  if (query === undefined || parameters.has('limit')) return path;
+  parameters.set('limit', String(FILL_LIMITS.pageMax));
+  return `${start}?${parameters}`;
 }
 
 /** Address of the page after one; `next` is an address, or what `page` takes. */

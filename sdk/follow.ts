@@ -38,6 +38,8 @@ interface Ending {
   /** The server said how long to wait, in ms; `exact`: its jitter is in it. */
   readonly told: { readonly ms: number; readonly exact: boolean } | undefined;
   readonly lasted: boolean;
+  /** It got as far as `subscribed`. */
+  readonly opened: boolean;
 }
 
 /** Opens a stream, and keeps it open until it is closed or refused. */
@@ -162,7 +164,8 @@ export function follow(options: FollowOptions, wanted: StreamOptions): Stream {
         sequence.run(() => {
           const error = ended ?? closedError(code, reason, received.position());
           const lasted = performance.now() - settledAt >= STREAM_LIMITS.stableMs;
-          resolve({ error, comesBack: meaningOf(code).reconnect, told, lasted });
+          const opened = settledAt < Number.POSITIVE_INFINITY;
+          resolve({ error, comesBack: meaningOf(code).reconnect, told, lasted, opened });
         });
       },
     });
@@ -170,12 +173,17 @@ export function follow(options: FollowOptions, wanted: StreamOptions): Stream {
   };
 
   const run = async () => {
+    let unopened = 0;
     for (let attempt = 0; state !== 'closed'; attempt += 1) {
       state = 'connecting';
-      const { error, comesBack, told, lasted } = await connect().catch(asEnding);
+      const { error, comesBack, told, lasted, opened } = await connect().catch(asEnding);
       if (stop.signal.aborted) return;
       if (!comesBack) return finish(error);
       if (lasted) attempt = 0;
+      unopened = opened ? 0 : unopened + 1;
+      if (unopened > 0 && unopened % STREAM_LIMITS.unopenedTold === 0) {
+        report(unreachable(unopened, error));
+      }
       const { reconnectFirstMs, reconnectMaxMs } = STREAM_LIMITS;
       const jitterMs = told?.exact ? 0 : backoffMs(attempt, reconnectFirstMs, reconnectMaxMs);
       const delayMs = Math.round((told?.ms ?? 0) + jitterMs);
@@ -215,7 +223,20 @@ function subscriptionOf(wanted: StreamOptions): Subscription {
 /** A ticket that was refused for good ends the stream; else it is one more failed attempt. */
 function asEnding(thrown: unknown): Ending {
   const error = asPilloleError(thrown, 'connection_lost');
-  return { error, comesBack: error.retry !== 'never', told: undefined, lasted: false };
+  return {
+    error,
+    comesBack: error.retry !== 'never',
+    told: undefined,
+    lasted: false,
+    opened: false,
+  };
+}
+
+function unreachable(attempts: number, cause: PilloleError): PilloleError {
+  const message =
+    `The stream was not reached in ${attempts} attempts; it is tried again. ` +
+    `Check its address, and that it was not removed. Last: ${cause.message}`;
+  return new PilloleError({ code: 'unreachable', message, retry: 'after', cause });
 }
 
 function slowConsumer(bufferMax: number, position: string | undefined): PilloleError {

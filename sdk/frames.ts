@@ -45,7 +45,7 @@ export interface Heartbeat {
   readonly queue_bytes: number;
   readonly queue_ms: number;
   readonly generator: {
-    readonly state: 'alive' | 'silent' | 'never';
+    readonly state: 'alive' | 'silent' | 'never' | 'unknown';
     readonly last_received_at: string | null;
     readonly age_ms: number | null;
   };

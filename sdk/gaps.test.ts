@@ -27,7 +27,9 @@ describe('gaps', () => {
       ...{ type: 'gap', symbols: ['7203.T'], after: '0-5', until: '0-8', reason: 'prev_broken' },
       ...{ filled: true, pills: 3, error: undefined },
     });
-    expect(play.server.requests[0]).toBe('/api/pills?symbol=7203.T&epoch=e1&after=0-5&until=0-8');
+    expect(play.server.requests[0]).toBe(
+      '/api/pills?symbol=7203.T&epoch=e1&after=0-5&until=0-8&limit=5000',
+    );
   });
 
   test('one that cannot be filled is told, and the stream goes on', async () => {
@@ -84,7 +86,7 @@ describe('gaps', () => {
     const read = await readPills(items, 3);
     expect(read.map(({ type }) => type)).toEqual(['pill', 'pill', 'gap', 'snapshot', 'pill']);
     expect(cursorsOf(read)).toEqual(['0-7', '0-8', '0-9']);
-    expect(play.server.requests[0]).toContain('grant=g');
+    expect(play.server.requests[0]).toMatch(/&grant=g&limit=5000$/);
   });
 
   test('the key goes to no other address, whatever a frame says', async () => {

@@ -1,4 +1,4 @@
-import { FILL_LIMITS, fillGap, fillPath } from './fill.ts';
+import { FILL_LIMITS, fillGap, fillPath, withLimit } from './fill.ts';
 import type { GapFrame } from './frames.ts';
 import type { GapItem } from './items.ts';
 import type { Ledger } from './ledger.ts';
@@ -71,7 +71,9 @@ export function createGaps(options: GapOptions): Gaps {
   return {
     async told({ symbols, after, until, reason, fill: path }) {
       const result =
-        isFilling && typeof path === 'string' ? await fill(path, null, after) : NOT_FILLED;
+        isFilling && typeof path === 'string'
+          ? await fill(withLimit(path), null, after)
+          : NOT_FILLED;
       tell({ symbols, after, until, reason, ...result });
     },
     async seen(breaks, reason, epoch) {

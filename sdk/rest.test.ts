@@ -53,6 +53,16 @@ describe('a call', () => {
     expect(keys).toEqual(['pil_live_key']);
   });
 
+  test('history of a time is read by the largest pages: each is a call', async () => {
+    play.server.answer(() => ({ body: { data: [pillAt(5, 4)], next: null, as_of: {} } }));
+    for await (const { cursor } of client().history('A', '2026-11-20T00:00:00Z')) {
+      expect(cursor).toBe('0-5');
+    }
+    expect(play.server.requests).toEqual([
+      '/api/pills?symbol=A&from=2026-11-20T00%3A00%3A00Z&limit=5000',
+    ]);
+  });
+
   test('429 with a short Retry-After is waited for, no less than it says', async () => {
     answerInTurn({ ...TOO_FAST, headers: { 'retry-after': '1' } }, { body: LATEST });
     const began = performance.now();

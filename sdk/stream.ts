@@ -12,6 +12,8 @@ export const STREAM_LIMITS = {
   reconnectMaxMs: 30_000,
   /** A connection that lasted so long lets the back-off begin anew. */
   stableMs: 5_000,
+  /** Attempts in a row that never opened, after which an error says so; and so many later again. */
+  unopenedTold: 4,
 } as const;
 
 export interface StreamOptions {

@@ -21,7 +21,7 @@ interface Judged {
   readonly usable: boolean;
   /** All that stands against it, the worst first. */
   readonly reasons: readonly VerdictReason[];
-  /** When to ask again; the verdict holds until then. */
+  /** When to ask again; the verdict holds until then, but a newer pill supersedes it sooner. */
   readonly valid_until: string;
   /** All pills up to here were known. */
   readonly position: string;

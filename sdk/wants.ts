@@ -3,10 +3,12 @@ import type { Subscription } from './subscribe.ts';
 
 /**
  * Whether a subscription would have brought a pill. History has all of them; who fills a gap from
- * it must get what the stream left out, and no backfill that was not asked for.
+ * it must get what the stream left out, but no backfill that was not asked for, nor late pills in
+ * mode `latest`, which replace nothing.
  */
-export function wants({ filter, backfill }: Subscription, pill: Pill): boolean {
+export function wants({ filter, backfill, mode }: Subscription, pill: Pill): boolean {
   if (pill.backfill === true && !backfill) return false;
+  if (pill.late === true && mode === 'latest') return false;
   if (filter === undefined) return true;
   const { min_confidence = 0, min_spread, max_spread, states } = filter;
   return (

@@ -81,7 +81,7 @@ async function buildApi(config: ApiConfig & { pepper: Buffer }, life: Life): Pro
     accounts: () => (keyring.isFresh() ? 'up' : 'down'),
     notices: watchNotices(background, life),
   });
-  const analytics = openAnalytics({ config, epoch: settings.epoch, view }, life);
+  const analytics = openAnalytics({ config, settings, view, progress }, life);
   const history = openHistory({ config, settings, view, pepper }, life);
   const { clickhouseUrl, calendarOverrides: overridesPath, venueRules } = config;
   const verify = await retryForever(

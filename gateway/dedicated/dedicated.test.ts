@@ -22,7 +22,8 @@ import { openPostgresProxy, type PostgresProxy } from '../../lib/testing/postgre
 import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
 import { waitFor } from '../../lib/testing/wait.ts';
 import { createCustomer } from '../api/testing/customer.ts';
-import { type Client, closeClients, connect } from '../stream/testing/client.ts';
+import { closeClients, connect } from '../stream/testing/client.ts';
+import { has, idsOf, readyPid as pidOf, subscribe } from './testing/reader.ts';
 
 const TEMPLATE = 'ws://127.0.0.1:{port}';
 
@@ -85,32 +86,7 @@ async function make({ id: accountId }: TestAccount) {
   };
 }
 
-/** Waits until the process of a name serves. @returns its pid, which is not `oldPid` */
-function readyPid(name: string, oldPid = 0): Promise<number> {
-  return waitFor(`${name} to be ready`, async () => {
-    const row = await db
-      .selectFrom('dedicated_stream_states')
-      .selectAll()
-      .where('name', '=', name)
-      .executeTakeFirst();
-    const isReady = row?.state === 'ready' && row.pid !== null && row.pid !== oldPid;
-    return isReady ? row.pid! : JSON.stringify(row ?? 'no row');
-  });
-}
-
-async function subscribe(client: Client, resume?: string): Promise<void> {
-  await client.until('welcome');
-  const more = resume === undefined ? { snapshot: false } : { resume };
-  client.send({ op: 'subscribe', id: '1', symbols: ['*'], mode: 'all', ...more });
-  await client.until('live');
-}
-
-const idsOf = (client: Client) => client.pills().map(({ id }) => id);
-const has = (client: Client, ids: readonly string[]) =>
-  waitFor('the pills', () => {
-    const got = new Set(idsOf(client));
-    return ids.every((id) => got.has(id)) || `${got.size} of them`;
-  });
+const readyPid = (name: string, oldPid = 0): Promise<number> => pidOf(db, name, oldPid);
 
 async function send(count: number): Promise<string[]> {
   const pills = Array.from({ length: count }, (_, i) => makePill({ symbol: `S${i % 7}.T` }));

@@ -212,11 +212,11 @@ export const PROBLEMS = {
     retry: 'after',
   },
   history_too_heavy: {
-    status: 503,
-    title: 'The page took too long',
-    meaning: 'Reading this page went over the bounds of time or memory of one page.',
+    status: 400,
+    title: 'The page is too heavy',
+    meaning: 'Reading this page went over the bounds of time, memory or pills read of one page.',
     remedy: 'Ask for less at once: a smaller `limit`, a shorter range, or one symbol.',
-    retry: 'after',
+    retry: 'never',
   },
   overloaded: {
     status: 503,

@@ -124,6 +124,11 @@ describe('over a restart of the process, with three partitions', () => {
     const { url } = await start();
     const live = await come(url, { resume: { since } });
     expect(live.subscribed).toMatchObject({ recovered: true, replaying: SYMBOLS.length });
+    const first = await come(url, { resume: { since: '1970-01-01T00:00:06Z' } });
+    for (const beginning of ['1970-01-01T00:00:00Z', '1970-01-01T00:00:04.999Z']) {
+      const { subscribed } = await come(url, { resume: { since: beginning } });
+      expect(subscribed).toMatchObject({ recovered: true, replaying: first.subscribed.replaying });
+    }
     const all = await come(url, { resume: { since }, backfill: true });
     expect(all.subscribed.replaying).toBe(SYMBOLS.length + 1);
     expect(all.client.pills().filter((pill) => pill.backfill)).toHaveLength(1);

@@ -15,6 +15,8 @@ export const LIMITS = {
   unauthenticatedPerAddressMax: 250,
   /** Frames of one socket that arrive while its credential is looked up. */
   keptFrameBytesMax: 16_384,
+  /** The same while a resume is prepared: 1,000 symbols, each named once, are some 36 KiB. */
+  heldFrameBytesMax: 65_536,
   frameInBytesMax: 4_096,
   /** A frame over the limit is read up to here, to be refused with a word; longer ones are cut. */
   frameReadBytesMax: 16_384,
@@ -48,6 +50,8 @@ export const LIMITS = {
   logBeginsForMs: 10_000,
   /** What `welcome` tells: older positions are not promised. The log holds what memory forgot. */
   resumeMaxAgeS: 86_400,
+  /** How long it is known which positions are so young: they may be older by so much. */
+  promisedForMs: 60_000,
   /** How long a free fill of a gap may be asked for. */
   grantS: 86_400,
   /** Frames that wait in our own queue of one connection. */

@@ -31,6 +31,7 @@ import { createStreamMetrics } from './metrics.ts';
 import { type Feed, openFeed } from './past/feed.ts';
 import { createLogWatch } from './past/log-watch.ts';
 import { readPast } from './past/past.ts';
+import { createPromised } from './past/promised.ts';
 import { createResumeDesk, type ResumeDesk } from './past/resume.ts';
 import { openQuiet } from './quiet/open-quiet.ts';
 import { startServer } from './wire/server.ts';
@@ -115,15 +116,21 @@ export async function openStream(options: StreamOptions): Promise<void> {
   life.onStop('records', records.close);
   const resume = withoutChaos(openResume(options, feed), options.settings.partitions);
   life.onStop('resume', resume.close);
+  const promised = await openPromised(options, feed);
   const house = createHouse({
     ...{ hub, board: feed.board, backlog: feed.backlog, nowMicros, nowMs },
     ...{ resume, members, sessions, metrics, records },
     partitionOf: createPartitioner(options.settings.partitions),
+    isPromised: promised.covers,
     grant: (accountId, missed) => {
       const endsAtS = Math.floor(Date.now() / 1000) + LIMITS.grantS;
       return signGrant({ accountId, ...missed }, endsAtS, pepper);
     },
-    generator: quiet.generator,
+    // While the log is away nobody knows whether the generator is silent.
+    generator: (now) =>
+      watch.down() === undefined
+        ? quiet.generator(now)
+        : { ...quiet.generator(now), state: 'unknown' },
     logDown: watch.down,
     onFault: (error) => life.log.error({ err: error }, 'a connection failed'),
   });
@@ -173,6 +180,20 @@ export async function openStream(options: StreamOptions): Promise<void> {
   if (dedicated !== undefined) {
     followSupervisor({ sessions, offsets: () => feed.board.offsets, notReady, nowMs, server });
   }
+}
+
+/** Which positions are young enough: looked at now, since many come back to a new process. */
+async function openPromised({ client, config, life }: StreamOptions, { board }: Feed) {
+  const topic = topicName(config.namespace, 'pills');
+  const promised = createPromised({
+    ...{ board, maxAgeS: LIMITS.resumeMaxAgeS, nowMs: Date.now, log: life.log },
+    offsetsAt: (timeMs) => fetchOffsetsAt(client, topic, timeMs),
+    bounds: () => fetchOffsetBounds(client, topic),
+  });
+  await promised.refresh();
+  const timer = setInterval(promised.refresh, LIMITS.promisedForMs);
+  life.onStop('promised positions', () => clearInterval(timer));
+  return promised;
 }
 
 /** The desk for those who come back, over this process's own way to the log. */

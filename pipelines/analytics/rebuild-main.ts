@@ -5,11 +5,12 @@ import { createLog } from '../../lib/log.ts';
 import { requireTopicSettings } from '../../lib/settings.ts';
 import { readStackFile, type StackFile } from '../../lib/stack-file.ts';
 import { createSchemaClient } from '../../schemas/registry.ts';
-import { rebuild } from './rebuild.ts';
+import { rebuild, UnsettledError } from './rebuild.ts';
 
 /**
  * `npm run rebuild`: builds the tables of ClickHouse anew from the log, while ingest goes on. The
- * engines are those of the environment, else of the stack that `npm start` runs.
+ * engines are those of the environment, else of the stack that `npm start` runs. `-- --anew` drops
+ * what a rebuild that was killed has left.
  */
 const stopping = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -37,6 +38,7 @@ try {
   const settings = await requireTopicSettings(client, schemas, namespace);
   const { records, rows, kept } = await rebuild({
     ...{ client, schemas, clickhouse, settings, namespace, log, signal, settleMs },
+    anew: process.argv.includes('--anew'),
     onProgress(read, all) {
       const percent = all === 0 ? 100 : Math.floor((read / all) * 100);
       const perS = Math.round(read / ((performance.now() - began) / 1_000));
@@ -50,8 +52,18 @@ try {
   );
   process.exit(0);
 } catch (error) {
-  tell(`Not rebuilt, readers keep the tables they have: ${(error as Error).message}`);
+  tell(explain(error as Error));
   process.exit(1);
+}
+
+function explain(error: Error): string {
+  if (error instanceof UnsettledError) {
+    return `Readers have the new table, but its last rows may be in pills_next: run it again with --anew. ${error.message}`;
+  }
+  if (/already exists/.test(error.message)) {
+    return 'Another rebuild is under way, or was killed. If none is: npm run rebuild -- --anew';
+  }
+  return `Not rebuilt, readers keep the table they have: ${error.message}`;
 }
 
 function tell(text: string): void {

@@ -12,7 +12,7 @@ import type { SchemaClient } from '../../schemas/registry.ts';
 import { groupName, topicName } from '../../schemas/topics.ts';
 import { type BufferedRow, rowOf } from './rows.ts';
 import { createSink } from './sink.ts';
-import { createPillStore, TABLES, type Tables } from './store.ts';
+import { createPillStore, PILLS_TABLE, type PillStore } from './store.ts';
 
 export interface RebuildOptions {
   readonly client: KafkaClient;
@@ -22,6 +22,7 @@ export interface RebuildOptions {
   readonly namespace: string;
   readonly log: Log;
   readonly signal: AbortSignal;
+  readonly anew: boolean;
   /** Told at least once a second while the log is read. */
   onProgress(read: number, all: number): void;
   /**
@@ -41,46 +42,58 @@ export interface Rebuilt {
   readonly kept: number;
 }
 
-/** Being built. A rebuild that was broken off leaves them; the next one begins anew. */
-const NEXT: Tables = { pills: 'pills_next', progress: 'pills_progress_next' };
+/** Being built; after the exchange, the old one. */
+const NEXT = 'pills_next';
 const SETTLE_MS = 35_000;
 const CLOSE_DEADLINE_MS = 60_000;
 
+/** Readers have the new table already, but the end of the rebuild was not reached. */
+export class UnsettledError extends Error {
+  override readonly name = 'UnsettledError';
+}
+
 /**
- * Builds the tables of pills anew from the log, beside those that readers see, while ingest and the
+ * Builds the table of pills anew from the log, beside the one that readers see, while ingest and the
  * sink go on. Its steps, in this order:
- * 1. make empty tables, and copy what the log has no more;
+ * 1. make an empty table, and copy what the log has no more;
  * 2. read the log from its beginning to its end, judging as the sink does;
  * 3. when the new table holds all that the old one has, let them change places, which is atomic;
  * 4. copy what the sink wrote to the old table in that moment, until none can be on its way;
- * 5. drop the old tables.
- * @throws when it is aborted, or ClickHouse or the log do not answer: readers keep the old tables.
+ * 5. drop the old table.
+ * How far the table is, is told by `pills_progress`, which stays: between the exchange and the first
+ * copy, some ms, rows of the sink's last insert may be missing below it.
+ * @param anew a table that an earlier rebuild has left is dropped; without it its being there is a
+ *   lock against a second rebuild
+ * @throws UnsettledError after step 3; before it readers keep the old table. An abort has no effect
+ *   after step 3.
  */
 export async function rebuild(options: RebuildOptions): Promise<Rebuilt> {
   const { clickhouse, settings, client, namespace } = options;
   const command = (query: string) => clickhouse.command({ query });
-  for (const name of ['pills', 'progress'] as const) {
-    await command(`DROP TABLE IF EXISTS ${NEXT[name]} SYNC`);
-    await command(`CREATE TABLE ${NEXT[name]} AS ${TABLES[name]}`);
+  if (options.anew) await command(`DROP TABLE IF EXISTS ${NEXT} SYNC`);
+  await command(`CREATE TABLE ${NEXT} AS ${PILLS_TABLE}`);
+  let isExchanged = false;
+  try {
+    const bounds = await fetchOffsetBounds(client, topicName(namespace, 'pills'));
+    const kept = await keepWhatTheLogLost(options, bounds);
+    const { records, rows, until } = await readLog(options, bounds);
+    await copyNewer(options, until, PILLS_TABLE, NEXT);
+    options.signal.throwIfAborted();
+    await command(`EXCHANGE TABLES ${PILLS_TABLE} AND ${NEXT}`);
+    isExchanged = true;
+    const deadline = performance.now() + (options.settleMs ?? SETTLE_MS);
+    do {
+      await copyNewer(options, until, NEXT, PILLS_TABLE);
+      await sleep(500);
+    } while (performance.now() < deadline);
+    await command(`DROP TABLE ${NEXT} SYNC`);
+    options.log.info({ records, rows, kept, epoch: settings.epoch }, 'the table is rebuilt');
+    return { records, rows, kept };
+  } catch (error) {
+    if (isExchanged) throw new UnsettledError((error as Error).message, { cause: error });
+    await command(`DROP TABLE IF EXISTS ${NEXT} SYNC`).catch(() => undefined);
+    throw error;
   }
-  const bounds = await fetchOffsetBounds(client, topicName(namespace, 'pills'));
-  const kept = await keepWhatTheLogLost(options, bounds);
-  const { records, rows, until } = await readLog(options, bounds);
-
-  // Readers are told how far the table is by the progress: it changes places last.
-  await command(`EXCHANGE TABLES ${TABLES.pills} AND ${NEXT.pills}`);
-  await copyNewer(options, until);
-  await command(`EXCHANGE TABLES ${TABLES.progress} AND ${NEXT.progress}`);
-  await command(`INSERT INTO ${TABLES.progress} SELECT * FROM ${NEXT.progress}`);
-  const deadline = performance.now() + (options.settleMs ?? SETTLE_MS);
-  while (performance.now() < deadline) {
-    await sleep(500, undefined, { signal: options.signal });
-    await copyNewer(options, until);
-  }
-  await command(`DROP TABLE ${NEXT.pills} SYNC`);
-  await command(`DROP TABLE ${NEXT.progress} SYNC`);
-  options.log.info({ records, rows, kept, epoch: settings.epoch }, 'the tables are rebuilt');
-  return { records, rows, kept };
 }
 
 /** Copies rows of other epochs, and those before the log's beginning. @returns how many */
@@ -91,12 +104,12 @@ async function keepWhatTheLogLost(
   const lost = [...bounds].map(([p, { low }]) => `partition = ${p} AND offset < ${low}`);
   const query_params = { epoch: settings.epoch };
   await clickhouse.command({
-    query: `INSERT INTO ${NEXT.pills} SELECT * FROM ${TABLES.pills} FINAL
+    query: `INSERT INTO ${NEXT} SELECT * FROM ${PILLS_TABLE} FINAL
             WHERE epoch != {epoch:String} OR ${lost.map((one) => `(${one})`).join(' OR ')}`,
     query_params,
   });
   const result = await clickhouse.query({
-    query: `SELECT count() AS kept FROM ${NEXT.pills}`,
+    query: `SELECT count() AS kept FROM ${NEXT}`,
     format: 'JSONEachRow',
   });
   const [row] = await result.json<{ kept: string }>();
@@ -106,7 +119,14 @@ async function keepWhatTheLogLost(
 /** Reads the log until the new table has all that the old one has. */
 async function readLog(options: RebuildOptions, bounds: ReadonlyMap<number, OffsetBounds>) {
   const { client, schemas, clickhouse, settings, namespace, signal, log } = options;
-  const store = createPillStore(clickhouse, settings.epoch, NEXT);
+  // What is told is what is written: kept here, since readers are told by the sink alone.
+  const written = new Map<number, number>();
+  const store: PillStore = {
+    ...createPillStore(clickhouse, settings.epoch, NEXT),
+    async tell(progress) {
+      for (const { partition, offset } of progress) written.set(partition, offset);
+    },
+  };
   let failed: Error | undefined;
   const fail = (error: Error) => {
     failed ??= error;
@@ -167,23 +187,33 @@ async function readLog(options: RebuildOptions, bounds: ReadonlyMap<number, Offs
     await sink.close(CLOSE_DEADLINE_MS);
   }
   options.onProgress(records, records);
-  const until = new Map(tail.partitions.map((p) => [p, (tail.nextOffset(p) ?? 0) - 1]));
+  if (failed !== undefined) throw failed;
+  for (const [partition, { low, high }] of bounds) {
+    if (low < high && (written.get(partition) ?? -1) < (tail.nextOffset(partition) ?? 0) - 1) {
+      throw new Error(`ClickHouse did not take the last rows of partition ${partition} in time.`);
+    }
+  }
+  const until: ReadonlyMap<number, number> = new Map(
+    tail.partitions.map((p) => [p, written.get(p) ?? -1]),
+  );
   return { records, rows, until };
 }
 
-/** Copies what the sink wrote to the table that is the old one now, past what was read here. */
+/** Copies what the sink wrote to one table, past what was read here, and the other does not have. */
 async function copyNewer(
   { clickhouse, settings }: RebuildOptions,
   until: ReadonlyMap<number, number>,
+  from: string,
+  to: string,
 ): Promise<void> {
   const newer = [...until]
     .map(([p, last]) => `(partition = ${p} AND offset > ${last})`)
     .join(' OR ');
   await clickhouse.command({
-    query: `INSERT INTO ${TABLES.pills} SELECT * FROM ${NEXT.pills}
+    query: `INSERT INTO ${to} SELECT * FROM ${from}
             WHERE epoch = {epoch:String} AND (${newer})
               AND (partition, offset) NOT IN
-                (SELECT partition, offset FROM ${TABLES.pills} WHERE epoch = {epoch:String} AND (${newer}))`,
+                (SELECT partition, offset FROM ${to} WHERE epoch = {epoch:String} AND (${newer}))`,
     query_params: { epoch: settings.epoch },
   });
 }

@@ -24,20 +24,14 @@ export interface PillStore {
   tell(progress: readonly Progress[]): Promise<void>;
 }
 
-/** Where pills are, and how far they are. */
-export interface Tables {
-  readonly pills: string;
-  readonly progress: string;
-}
+/** The table that readers see. */
+export const PILLS_TABLE = 'pills';
 
-/** The tables that readers see. */
-export const TABLES: Tables = { pills: 'pills', progress: 'pills_progress' };
-
-/** Opens the store of one epoch. */
+/** Opens the store of one epoch. @param table another one than readers see, while it is built */
 export function createPillStore(
   clickhouse: ClickHouse,
   epoch: string,
-  tables: Tables = TABLES,
+  table: string = PILLS_TABLE,
 ): PillStore {
   const select = async <T>(query: string, params: Record<string, unknown> = {}): Promise<T[]> => {
     const result = await clickhouse.query({
@@ -53,7 +47,7 @@ export function createPillStore(
       const rows = await select<{ partition: number; last: number; received: number }>(
         `SELECT partition, max(offset) AS last,
                 toUnixTimestamp64Micro(max(received_at)) AS received
-         FROM ${tables.pills} WHERE epoch = {epoch:String} GROUP BY partition`,
+         FROM ${table} WHERE epoch = {epoch:String} GROUP BY partition`,
       );
       return new Map(
         rows.map(({ partition, last, received }) => [
@@ -68,7 +62,7 @@ export function createPillStore(
                 max((toUnixTimestamp64Micro(order_time), offset)) AS newest,
                 newest.1 AS at, newest.2 AS pos,
                 maxOrNullIf(offset, NOT backfill) AS live
-         FROM ${tables.pills}
+         FROM ${table}
          WHERE epoch = {epoch:String} AND partition = {partition:UInt16}
          GROUP BY symbol`,
         { partition },
@@ -82,7 +76,7 @@ export function createPillStore(
     },
     async insert(rows) {
       await clickhouse.insert({
-        table: tables.pills,
+        table,
         columns: [...COLUMNS],
         values: rows.map(({ values }) => values),
         format: 'JSONCompactEachRow',
@@ -97,7 +91,7 @@ export function createPillStore(
     },
     async tell(progress) {
       await clickhouse.insert({
-        table: tables.progress,
+        table: 'pills_progress',
         columns: ['epoch', 'partition', 'offset', 'received_at'],
         values: progress.map(({ partition, offset, receivedAt }) => [
           epoch,

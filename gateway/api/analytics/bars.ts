@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
-import type { Calendar } from '../../../lib/calendar/calendar.ts';
 import { type SessionHours, sessionsBetween } from '../../../lib/calendar/session-hours.ts';
 import { formatTimestamp, type Micros } from '../../../schemas/timestamp.ts';
 import type { Parsed } from '../parameters.ts';
-import { type AsOf, type Desk, seconds } from './desk.ts';
-import { ANALYTICS_LIMITS, BAR_RANGES, BARS_MAX, type Interval } from './limits.ts';
+import type { CalendarOf } from './calendars.ts';
+import { type Desk, seconds } from './desk.ts';
+import { BAR_RANGES, BARS_MAX, type Interval } from './limits.ts';
 import { SYMBOL, WINDOW, whole } from './parameters.ts';
 import type { Question, Sources } from './question.ts';
 import { parseWindow, type Window } from './window.ts';
@@ -56,13 +56,10 @@ interface Asked {
   readonly limit: number;
 }
 
-/**
- * `GET /api/analytics/bars`.
- * @param calendarOf undefined where no calendar is known
- */
+/** `GET /api/analytics/bars`. */
 export function barsQuestion(
-  { desk }: Sources,
-  calendarOf: (symbol: string) => Calendar | undefined,
+  { desk, backfillAgeUs }: Sources,
+  calendarOf: CalendarOf,
 ): Question<typeof QUERY, Asked> {
   return {
     name: 'bars',
@@ -89,11 +86,13 @@ export function barsQuestion(
     csvExample:
       'start,open,high,low,close,count,mean,p05,p50,p95,mean_confidence,late_count,final,revision\n',
     parse: (query, now) => parse(query, now, calendarOf),
-    async find(asked, asOf) {
+    async find(asked, { completeUntil }) {
+      // What comes yet for a bar that ended before is received so late that it is backfill.
+      const finalUntil = completeUntil - backfillAgeUs;
       const bars =
         asked.sessions === undefined
-          ? await stepBars(desk, asked, asOf)
-          : await sessionBars(desk, asked, asked.sessions, asOf);
+          ? await stepBars(desk, asked, finalUntil)
+          : await sessionBars(desk, asked, asked.sessions, finalUntil);
       const data = bars.slice(0, asked.limit).map(({ bar }) => bar);
       const more = bars.length > asked.limit ? bars[asked.limit - 1]! : undefined;
       const body = {
@@ -115,11 +114,7 @@ export function barsQuestion(
 
 type BarsQuery = Parameters<Question<typeof QUERY, Asked>['parse']>[0];
 
-function parse(
-  query: BarsQuery,
-  now: Micros,
-  calendarOf: (symbol: string) => Calendar | undefined,
-): Parsed<Asked> {
+function parse(query: BarsQuery, now: Micros, calendarOf: CalendarOf): Parsed<Asked> {
   const { symbol, interval = '1m', day, order = 'desc', limit = 500, page } = query;
   if (day === 'session' && interval !== '1d') {
     return refused('day', 'parameters_exclusive', 'It goes with interval=1d alone.');
@@ -134,13 +129,16 @@ function parse(
     // Only within the time asked for: whoever makes one up gets nothing that he could not ask for.
     if (order === 'asc') since = Math.max(since, Number(page));
     else until = Math.min(until, Number(page));
-    if (since >= until) return refused('page', 'page_unknown', 'Not a page of this time.');
+    // Inside a bar it would give a part of it as if it were the whole.
+    const isEdge = day === 'session' || Number(page) % step === 0;
+    if (since >= until || !isEdge)
+      return refused('page', 'page_unknown', 'Not a page of this time.');
   }
   const asked = { symbol, interval, window: { since, until }, order, limit };
   if (day !== 'session') return { ok: true, value: { ...asked, sessions: undefined } };
   const calendar = calendarOf(symbol);
-  if (calendar === undefined) {
-    const hint = `No calendar is known for ${symbol}. Ask for day=utc.`;
+  if (calendar === undefined || calendar === 'ALWAYS') {
+    const hint = `No calendar with sessions is known for ${symbol}. Ask for day=utc.`;
     return refused('day', 'calendar_unknown', hint);
   }
   const [first, last] = [calendar.times[0]!, calendar.times.at(-1)!];
@@ -149,6 +147,9 @@ function parse(
     return refused('from', 'calendar_unknown', `The calendar of ${symbol} goes from ${known}.`);
   }
   const sessions = sessionsBetween(calendar, since / 1_000, until / 1_000);
+  const isEdge = ({ openMs, closeMs }: SessionHours) =>
+    page === undefined || Number(page) <= openMs * 1_000 || Number(page) >= closeMs * 1_000;
+  if (!sessions.every(isEdge)) return refused('page', 'page_unknown', 'Not a page of this time.');
   return { ok: true, value: { ...asked, sessions } };
 }
 
@@ -162,7 +163,7 @@ interface PlacedBar {
   readonly endsAt: Micros;
 }
 
-async function stepBars(desk: Desk, asked: Asked, asOf: AsOf): Promise<PlacedBar[]> {
+async function stepBars(desk: Desk, asked: Asked, finalUntil: Micros): Promise<PlacedBar[]> {
   const stepS = BAR_RANGES[asked.interval].stepS;
   const rows = await desk.ask<Figures & { start: string }>(
     `SELECT * EXCEPT symbol FROM bars(symbols = [{symbol:String}], step_s = {step:UInt32},
@@ -179,7 +180,7 @@ async function stepBars(desk: Desk, asked: Asked, asOf: AsOf): Promise<PlacedBar
   return rows.map((row) => {
     const startsAt = Date.parse(row.start) * 1_000;
     const endsAt = startsAt + stepS * 1e6;
-    return { startsAt, endsAt, bar: { ...row, final: isFinal(endsAt, asOf) } };
+    return { startsAt, endsAt, bar: { ...row, final: endsAt <= finalUntil } };
   });
 }
 
@@ -187,7 +188,7 @@ async function sessionBars(
   desk: Desk,
   asked: Asked,
   sessions: readonly SessionHours[],
-  asOf: AsOf,
+  finalUntil: Micros,
 ): Promise<PlacedBar[]> {
   if (sessions.length === 0) return [];
   const times = (of: (session: SessionHours) => number) =>
@@ -211,15 +212,10 @@ async function sessionBars(
       start: formatTimestamp(openMs * 1_000),
       end: formatTimestamp(endsAt),
       ...figures,
-      final: isFinal(endsAt, asOf),
+      final: endsAt <= finalUntil,
     };
     return { startsAt: openMs * 1_000, endsAt, bar };
   });
-}
-
-/** Whether what comes yet is received so late after the bar's end that it is backfill. */
-function isFinal(endsAt: Micros, { completeUntil }: AsOf): boolean {
-  return endsAt + ANALYTICS_LIMITS.settledAfterMs * 1_000 <= completeUntil;
 }
 
 const BarSchema = Type.Object({

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { type Calendar, stateAt } from '../../../lib/calendar/calendar.ts';
 import { lateAfterMs } from '../../../lib/signal/cadence.ts';
+import type { CalendarOf } from './calendars.ts';
 import { type Desk, seconds } from './desk.ts';
 import { GAPS_MAX, RANGES } from './limits.ts';
 import { SYMBOL, WINDOW, WINDOW_EXAMPLE, WindowSchema } from './parameters.ts';
@@ -33,13 +34,10 @@ interface Figures {
 
 const QUERY = { symbol: SYMBOL, ...WINDOW };
 
-/**
- * `GET /api/analytics/cadence`.
- * @param calendarOf undefined where no calendar is known
- */
+/** `GET /api/analytics/cadence`. */
 export function cadenceQuestion(
-  { desk }: Sources,
-  calendarOf: (symbol: string) => Calendar | undefined,
+  { desk, backfillAgeUs }: Sources,
+  calendarOf: CalendarOf,
 ): Question<typeof QUERY, { readonly symbol: string; readonly window: Window }> {
   return {
     name: 'cadence',
@@ -108,11 +106,13 @@ export function cadenceQuestion(
       const gaps = rows
         .map(({ from, to, seconds: length }) => ({ from, to, seconds: length }))
         .sort((one, other) => (one.from < other.from ? -1 : 1));
-      const filled = await filledGaps(desk, symbol, gaps);
       const calendar = calendarOf(symbol);
+      const rests = gaps.map((gap) => restOf(gap, lateMs, calendar));
+      const open = gaps.filter((_, at) => rests[at] === undefined);
+      const filled = await filledGaps(desk, symbol, open, backfillAgeUs);
       const told = gaps.map((gap, at) => ({
         ...gap,
-        because: reasonOf(gap, filled.has(at), lateMs, calendar),
+        because: rests[at] ?? (filled.has(gap) ? 'generator_late' : 'generator_silent'),
       }));
       const body = {
         symbol,
@@ -137,38 +137,47 @@ const GAPS = `
   WHERE interval_ms > {late:Float64}
   ORDER BY interval_ms DESC, since LIMIT {limit:UInt32}`;
 
-/** Which of some gaps, given in order of time, hold a pill of another symbol. */
-const FILLED = `
-  WITH
-    {starts:Array(DateTime64(6, 'UTC'))} AS starts, {ends:Array(DateTime64(6, 'UTC'))} AS ends,
-    arrayMap(t -> toUnixTimestamp64Micro(t), starts) AS starts_us
-  SELECT DISTINCT indexOf(starts_us, roundDown(toUnixTimestamp64Micro(received_at), starts_us)) AS gap
-  FROM pills
-  WHERE symbol != {symbol:String} AND NOT startsWith(symbol, 'TEST:') AND NOT backfill
-    AND received_at > arrayMin(starts) AND received_at < arrayMax(ends)
-    AND timestamp >= arrayMin(starts) - INTERVAL 7 DAY
-    AND timestamp < arrayMax(ends) + INTERVAL 5 MINUTE
-    AND received_at < ends[gap]`;
-
-async function filledGaps(desk: Desk, symbol: string, gaps: readonly Gap[]): Promise<Set<number>> {
+/** Of which gaps a pill of another symbol was received, each asked for by itself: one will do. */
+async function filledGaps(
+  desk: Desk,
+  symbol: string,
+  gaps: readonly Gap[],
+  backfillAgeUs: number,
+): Promise<Set<Gap>> {
   if (gaps.length === 0) return new Set();
   const decimal = (time: string) => time.slice(0, -1).replace('T', ' ');
-  const rows = await desk.ask<{ gap: number }>(FILLED, {
-    symbol,
-    starts: gaps.map(({ from }) => decimal(from)),
-    ends: gaps.map(({ to }) => decimal(to)),
+  const times = gaps.flatMap(({ from, to }, at) => [
+    [`since_${at}`, decimal(from)],
+    [`until_${at}`, decimal(to)],
+  ]);
+  const statement = gaps.map((_, at) => anyOther(at)).join(' UNION ALL ');
+  const rows = await desk.ask<{ gap: number }>(statement, {
+    ...{ symbol, age: backfillAgeUs },
+    ...Object.fromEntries(times),
   });
-  return new Set(rows.map(({ gap }) => gap - 1));
+  return new Set(rows.map(({ gap }) => gaps[gap]!));
 }
 
-/** Why nothing came. @param othersCame whether pills of other symbols were received in the gap */
-export function reasonOf(
+const anyOther = (at: number) => `(
+  SELECT toUInt32(${at}) AS gap FROM pills
+  WHERE symbol != {symbol:String} AND NOT startsWith(symbol, 'TEST:') AND NOT backfill
+    AND received_at > {since_${at}:DateTime64(6, 'UTC')}
+    AND received_at < {until_${at}:DateTime64(6, 'UTC')}
+    AND timestamp >= {since_${at}:DateTime64(6, 'UTC')} - toIntervalMicrosecond({age:UInt64})
+    AND timestamp < {until_${at}:DateTime64(6, 'UTC')} + INTERVAL 5 MINUTE
+  LIMIT 1)`;
+
+/**
+ * What the calendar says of a gap; undefined where the market was open for too long of it.
+ * @param lateMs so long it may be open and silent
+ */
+export function restOf(
   { from, to }: Gap,
-  othersCame: boolean,
   lateMs: number,
-  calendar: Calendar | undefined,
-): GapReason {
+  calendar: Calendar | 'ALWAYS' | undefined,
+): GapReason | undefined {
   if (calendar === undefined) return 'calendar_unknown';
+  if (calendar === 'ALWAYS') return undefined;
   const endMs = Date.parse(to);
   let openMs = 0;
   let rest: GapReason | undefined;
@@ -180,6 +189,5 @@ export function reasonOf(
     else rest ??= state === 'closed' ? 'market_closed' : state;
     at = untilMs;
   }
-  if (rest !== undefined && openMs <= lateMs) return rest;
-  return othersCame ? 'generator_late' : 'generator_silent';
+  return openMs <= lateMs ? rest : undefined;
 }

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { Type } from 'typebox';
 import { isSymbol } from '../../../schemas/pill.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
@@ -83,8 +84,9 @@ export function correlationQuestion({ desk }: Sources): Question<typeof QUERY, A
         },
       );
       const changes = changesOf(rows);
-      const pairs = symbols.map((one) =>
-        symbols.map((other) => correlate(changes.get(one), changes.get(other), minN)),
+      const pairs = await correlateAll(
+        symbols.map((symbol) => changes.get(symbol)),
+        minN,
       );
       const body = {
         window: toldWindow(window),
@@ -141,11 +143,32 @@ function changesOf(rows: readonly { symbol: string; step: number; close: number 
   return changes;
 }
 
+interface Pair {
+  readonly r: number | null;
+  readonly n: number;
+}
+
+type Changes = ReadonlyMap<number, number> | undefined;
+
+/** Each pair once; others have their turn in between. */
+async function correlateAll(changes: readonly Changes[], minN: number): Promise<Pair[][]> {
+  const pairs: Pair[][] = changes.map(() => []);
+  for (const [one, xs] of changes.entries()) {
+    for (const [other, ys] of changes.slice(0, one + 1).entries()) {
+      const pair = correlate(xs, ys, minN);
+      pairs[one]![other] = pair;
+      pairs[other]![one] = pair;
+      await turn();
+    }
+  }
+  return pairs;
+}
+
 function correlate(
   one: ReadonlyMap<number, number> = new Map(),
   other: ReadonlyMap<number, number> = new Map(),
   minN: number,
-): { readonly r: number | null; readonly n: number } {
+): Pair {
   const xs: number[] = [];
   const ys: number[] = [];
   for (const [step, x] of one) {

@@ -1,8 +1,8 @@
-import pLimit from 'p-limit';
 import { type ClickHouse, clickHouseErrorName } from '../../../lib/clickhouse.ts';
 import type { Log } from '../../../lib/log.ts';
 import { formatPosition, type Offsets } from '../../../schemas/position.ts';
 import { formatTimestamp, type Micros } from '../../../schemas/timestamp.ts';
+import { completeUntil, type Logged } from './complete-until.ts';
 import { ANALYTICS_LIMITS } from './limits.ts';
 
 /** Up to where the log is in the answer. */
@@ -11,7 +11,9 @@ export interface AsOf {
   readonly offsets: Offsets;
   /** Receive time of the newest pill that is in it. */
   readonly receivedAt: Micros | undefined;
-  /** Up to here nothing that was received is missing: now, where all of the log is stored. */
+  /** All of the log is in it. */
+  readonly hasAll: boolean;
+  /** Up to here nothing that was received is missing: now, where all of the log is in it. */
   readonly completeUntil: Micros;
 }
 
@@ -42,8 +44,8 @@ export interface DeskOptions {
   readonly epoch: string;
   readonly log: Log;
   readonly nowMicros: () => Micros;
-  /** What the log is known to hold, by partition: offsets of the last processed records. */
-  readonly logged: () => Offsets;
+  /** How far the log is known to be, by partition, and whether that is how far it is now. */
+  readonly logged: () => Logged;
 }
 
 /** What ClickHouse answers when a statement went over one of its bounds. */
@@ -56,11 +58,9 @@ const OVER_BOUNDS = new Set([
   'MEMORY_LIMIT_EXCEEDED',
 ]);
 
-/** Opens the desk. A statement waits for its turn behind others, for a bounded time. */
+/** Opens the desk. How many ask at a time is bounded by who calls it (question.ts). */
 export function openDesk({ clickhouse, epoch, log, nowMicros, logged }: DeskOptions): Desk {
-  const turns = pLimit(ANALYTICS_LIMITS.runningMax);
-
-  const run = async <T>(statement: string, parameters: Readonly<Record<string, unknown>>) => {
+  const ask = async <T>(statement: string, parameters: Readonly<Record<string, unknown>>) => {
     try {
       const result = await clickhouse.query({
         query: statement,
@@ -76,15 +76,6 @@ export function openDesk({ clickhouse, epoch, log, nowMicros, logged }: DeskOpti
       log.warn({ err: error }, 'a question to ClickHouse failed');
       throw new QuestionRefused('unavailable', error);
     }
-  };
-  const ask: Desk['ask'] = (statement, parameters) => {
-    if (turns.pendingCount >= ANALYTICS_LIMITS.waitingMax) throw new QuestionRefused('overloaded');
-    const asked = performance.now();
-    return turns(() => {
-      const waited = performance.now() - asked;
-      if (waited > ANALYTICS_LIMITS.turnMs) throw new QuestionRefused('overloaded');
-      return run(statement, parameters);
-    });
   };
   let kept: { readonly atMs: number; readonly asOf: Promise<AsOf> } | undefined;
   return {
@@ -102,7 +93,7 @@ export function openDesk({ clickhouse, epoch, log, nowMicros, logged }: DeskOpti
   };
 
   async function readAsOf(): Promise<AsOf> {
-    const known = new Map(logged());
+    const known = logged();
     const before = nowMicros();
     const rows = await ask<{ partition: number; last: number; received_us: number | null }>(
       `SELECT partition, max(offset) AS last,
@@ -110,11 +101,20 @@ export function openDesk({ clickhouse, epoch, log, nowMicros, logged }: DeskOpti
          FROM pills_progress WHERE epoch = {epoch:String} GROUP BY partition ORDER BY partition`,
       { epoch },
     );
-    const offsets = new Map(rows.map(({ partition, last }) => [partition, last]));
-    const times = rows.flatMap(({ received_us: at }) => (at === null ? [] : [at]));
-    const receivedAt = times.length === 0 ? undefined : Math.max(...times);
-    const hasAll = [...known].every(([partition, last]) => (offsets.get(partition) ?? -1) >= last);
-    return { offsets, receivedAt, completeUntil: hasAll ? before : (receivedAt ?? 0) };
+    const stored = new Map(
+      rows.map(({ partition, last, received_us: at }) => [
+        partition,
+        { offset: last, receivedAt: at ?? undefined },
+      ]),
+    );
+    const until = completeUntil(known, stored, before);
+    const times = rows.map(({ received_us: at }) => at ?? 0);
+    return {
+      offsets: new Map(rows.map(({ partition, last }) => [partition, last])),
+      receivedAt: times.length === 0 ? undefined : Math.max(...times),
+      hasAll: known.isCurrent && until === before,
+      completeUntil: until,
+    };
   }
 }
 
@@ -133,11 +133,15 @@ const SETTINGS = {
 } as const;
 
 /** `as_of` as answers tell it. */
-export function toldAsOf(epoch: string, { offsets, receivedAt }: AsOf, now: Micros) {
+export function toldAsOf(epoch: string, { offsets, receivedAt, hasAll }: AsOf, now: Micros) {
   return {
     position: formatPosition(epoch, offsets),
     received_at: receivedAt === undefined ? null : formatTimestamp(receivedAt),
-    lag_ms: receivedAt === undefined ? null : Math.max(0, Math.round((now - receivedAt) / 1_000)),
+    lag_ms: hasAll
+      ? 0
+      : receivedAt === undefined
+        ? null
+        : Math.max(0, Math.round((now - receivedAt) / 1_000)),
   };
 }
 

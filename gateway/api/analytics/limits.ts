@@ -1,11 +1,11 @@
 /** Bounds of the analytics, with their units. */
 export const ANALYTICS_LIMITS = {
-  /** Statements of one process that ClickHouse works on at a time. */
-  runningMax: 4,
-  /** Requests that wait for their turn; over it 503. */
+  /** Questions of one process that are worked on at a time, and of one account. */
+  readingMax: 4,
+  readingOfAccountMax: 2,
+  /** Questions that wait for their turn, and how long; over it 503. */
   waitingMax: 64,
-  /** How long one may wait for its turn; over it 503. */
-  turnMs: 2_000,
+  waitingMs: 2_000,
   /** What one statement may cost. */
   executionS: 5,
   memoryBytes: 1_073_741_824,
@@ -18,8 +18,6 @@ export const ANALYTICS_LIMITS = {
   /** How long an answer is kept whose time goes up to now, and one whose bars cannot change soon. */
   keptMs: 1_000,
   keptSettledMs: 60_000,
-  /** What was received so long after a bar's end is backfill: then a bar is called final. */
-  settledAfterMs: 60_000,
 } as const;
 
 const MINUTE_S = 60;

@@ -1,37 +1,48 @@
 import type { RouteOptions } from 'fastify';
-import { openCalendars } from '../../../lib/calendar/calendar.ts';
-import { venueOf } from '../../../lib/calendar/venue.ts';
 import { databaseName, openClickHouse } from '../../../lib/clickhouse.ts';
 import { nowMicros } from '../../../lib/clock.ts';
 import type { Life } from '../../../lib/run.ts';
+import type { TopicSettings } from '../../../schemas/avro.ts';
 import type { ApiConfig } from '../config.ts';
+import type { Progress } from '../progress.ts';
+import { createTurnstile } from '../turnstile.ts';
 import type { LatestView } from '../view.ts';
+import { openCalendarOf } from './calendars.ts';
 import { openDesk } from './desk.ts';
 import { ANALYTICS_LIMITS } from './limits.ts';
 import { analyticsEndpoints } from './questions.ts';
 
-/** Makes the routes of the analytics. ClickHouse may be away: then they say so, nothing else does. */
-export function openAnalytics(
-  of: {
-    readonly config: Pick<ApiConfig, 'clickhouseUrl' | 'namespace'>;
-    readonly epoch: string;
-    readonly view: Pick<LatestView, 'processed'>;
-  },
-  life: Life,
-): RouteOptions[] {
+export interface AnalyticsOptions {
+  readonly config: Pick<
+    ApiConfig,
+    'clickhouseUrl' | 'namespace' | 'calendarOverrides' | 'venueRules'
+  >;
+  readonly settings: TopicSettings;
+  readonly view: Pick<LatestView, 'processed' | 'isReady'>;
+  readonly progress: () => Progress;
+}
+
+/**
+ * Makes the routes of the analytics. ClickHouse may be away: then they say so, nothing else does.
+ * @throws when the file of overrides cannot be read
+ */
+export function openAnalytics(of: AnalyticsOptions, life: Life): RouteOptions[] {
+  const { config, settings, view, progress } = of;
+  const calendarOf = openCalendarOf(config, life);
   const clickhouse = openClickHouse({
-    url: of.config.clickhouseUrl,
-    database: databaseName(of.config.namespace),
+    url: config.clickhouseUrl,
+    database: databaseName(config.namespace),
     requestTimeoutMs: ANALYTICS_LIMITS.executionS * 1_000 + 1_000,
-    connectionsMax: ANALYTICS_LIMITS.runningMax,
+    connectionsMax: ANALYTICS_LIMITS.readingMax + 1, // one for how far the table is
   });
   life.onStop('clickhouse of analytics', () => clickhouse.close());
-  const { epoch } = of;
-  const logged = () => of.view.processed();
-  const desk = openDesk({ clickhouse, epoch, log: life.log, nowMicros, logged });
-  const calendarOf = openCalendars();
-  return analyticsEndpoints({ desk, epoch, nowMicros }, (symbol) => {
-    const venue = venueOf(symbol);
-    return venue === undefined ? undefined : calendarOf(venue);
+  const { epoch } = settings;
+  const logged = () => ({
+    offsets: new Map(view.processed()),
+    isCurrent: view.isReady() && progress().state === 'up',
   });
+  const desk = openDesk({ clickhouse, epoch, log: life.log, nowMicros, logged });
+  const backfillAgeUs = settings.backfill_age_ms * 1_000;
+  const turnstile = createTurnstile(ANALYTICS_LIMITS);
+  return analyticsEndpoints({ desk, epoch, backfillAgeUs, turnstile, nowMicros }, calendarOf);
 }

@@ -9,6 +9,7 @@ import { metered } from '../access-rule.ts';
 import { endpoint } from '../endpoint.ts';
 import { matchesEtag } from '../etag.ts';
 import type { Parsed } from '../parameters.ts';
+import type { Turnstile } from '../turnstile.ts';
 import { type AsOf, type Desk, QuestionRefused, toldAsOf } from './desk.ts';
 import { ANALYTICS_LIMITS } from './limits.ts';
 import { toldWindow, type Window } from './window.ts';
@@ -17,6 +18,9 @@ import { toldWindow, type Window } from './window.ts';
 export interface Sources {
   readonly desk: Desk;
   readonly epoch: string;
+  /** What was received so long after its timestamp is backfill, µs. */
+  readonly backfillAgeUs: number;
+  readonly turnstile: Turnstile;
   readonly nowMicros: () => Micros;
 }
 
@@ -92,7 +96,7 @@ export function createKeeper() {
 /** Makes the endpoint of a question. */
 export function questionEndpoint<Q extends TProperties, A extends { readonly window: Window }>(
   question: Question<Q, A>,
-  { desk, epoch, nowMicros }: Sources,
+  { desk, epoch, backfillAgeUs, turnstile, nowMicros }: Sources,
   keep: ReturnType<typeof createKeeper>,
 ) {
   const answer = async (asked: A) => {
@@ -100,12 +104,16 @@ export function questionEndpoint<Q extends TProperties, A extends { readonly win
     const { body, table } = await question.find(asked, asOf);
     const etag = `W/"${createHash('sha256').update(JSON.stringify(body)).digest('base64url').slice(0, 22)}"`;
     const told = { ...body, as_of: toldAsOf(epoch, asOf, nowMicros()) };
-    const settledUntil = asOf.completeUntil - ANALYTICS_LIMITS.settledAfterMs * 1_000;
-    const isSettled = asked.window.until <= settledUntil;
+    const isSettled = asked.window.until <= asOf.completeUntil - backfillAgeUs;
     return {
       kept: { json: Buffer.from(JSON.stringify(told)), etag, table },
       keepMs: isSettled ? ANALYTICS_LIMITS.keptSettledMs : ANALYTICS_LIMITS.keptMs,
     };
+  };
+  const inTurn = async <T>(request: FastifyRequest, work: () => Promise<T>): Promise<T> => {
+    const leave = await turnstile.enter(request.caller!.account.id);
+    if (leave === undefined) throw new QuestionRefused('overloaded');
+    return work().finally(leave);
   };
   const handle = async (request: FastifyRequest, reply: FastifyReply) => {
     const query = request.query as Static<TObject<Q>> & { readonly format?: 'json' | 'csv' };
@@ -114,7 +122,7 @@ export function questionEndpoint<Q extends TProperties, A extends { readonly win
     const { format = 'json', ...rest } = query;
     const key = `${question.name}?${JSON.stringify(Object.entries(rest).sort())}`;
     try {
-      const kept = await keep(key, () => answer(parsed.value));
+      const kept = await keep(key, () => inTurn(request, () => answer(parsed.value)));
       return send(request, reply, kept, format);
     } catch (error) {
       if (error instanceof QuestionRefused)

@@ -1,7 +1,7 @@
 import type { RouteOptions } from 'fastify';
-import type { Calendar } from '../../../lib/calendar/calendar.ts';
 import { barsQuestion } from './bars.ts';
 import { cadenceQuestion } from './cadence.ts';
+import type { CalendarOf } from './calendars.ts';
 import { confidenceQuestion } from './confidence.ts';
 import { correlationQuestion } from './correlation.ts';
 import { moversQuestion } from './movers.ts';
@@ -10,14 +10,8 @@ import { createKeeper, questionEndpoint, type Sources } from './question.ts';
 import { statesQuestion } from './states.ts';
 import { summaryQuestion } from './summary.ts';
 
-/**
- * The endpoints below `/api/analytics/`.
- * @param calendarOf undefined where no calendar is known for the symbol
- */
-export function analyticsEndpoints(
-  sources: Sources,
-  calendarOf: (symbol: string) => Calendar | undefined,
-): RouteOptions[] {
+/** The endpoints below `/api/analytics/`. */
+export function analyticsEndpoints(sources: Sources, calendarOf: CalendarOf): RouteOptions[] {
   const keep = createKeeper();
   return [
     questionEndpoint(barsQuestion(sources, calendarOf), sources, keep),

@@ -5,7 +5,7 @@ import { endpoint } from '../endpoint.ts';
 import { matchesEtag, pillsEtag } from '../etag.ts';
 import { queryOf } from '../parameters.ts';
 import { historyRule } from './grant.ts';
-import type { History, Page, Refusal } from './history.ts';
+import { type History, PAGE_UNKNOWN, type Page, type Refusal } from './history.ts';
 import { readPage, signPage } from './page-token.ts';
 import { prefersCsv } from './prefers-csv.ts';
 import { type HistoryQuery, parseHistoryQuery, questionText } from './question.ts';
@@ -61,8 +61,10 @@ function createHandler({ history, epoch, pepper }: HistoryRouteOptions) {
       if (!isOfTimes) return PAGE_UNKNOWN;
       return await history.times({ question, limit, state, accountId });
     } catch (error) {
-      if (error instanceof NoAnswer) return [PROBLEM_OF[error.why], { retry_after_s: 2 }];
-      throw error;
+      if (!(error instanceof NoAnswer)) throw error;
+      // Over the bounds it will be again: the question's fault, so it counts.
+      if (error.why === 'heavy') return ['history_too_heavy', {}];
+      return [PROBLEM_OF[error.why], { retry_after_s: 2 }];
     }
   };
 
@@ -81,23 +83,9 @@ function createHandler({ history, epoch, pepper }: HistoryRouteOptions) {
 }
 
 const PROBLEM_OF = {
-  heavy: 'history_too_heavy',
   busy: 'overloaded',
   away: 'history_unavailable',
 } as const;
-
-const PAGE_UNKNOWN: Refusal = [
-  'parameter_invalid',
-  {
-    errors: [
-      {
-        parameter: 'page',
-        code: 'page_unknown',
-        detail: 'Not a page of this question: take `next` as it is, or leave page out.',
-      },
-    ],
-  },
-];
 
 function isRefusal(page: Page | Refusal): page is Refusal {
   return Array.isArray(page);

@@ -3,7 +3,8 @@ import { formatPosition, type Offsets, parsePosition } from '../../../schemas/po
 import { formatTimestamp } from '../../../schemas/timestamp.ts';
 import type { ProblemCode } from '../../http/problem-catalogue.ts';
 import type { ProblemMembers } from '../../http/problems.ts';
-import type { ParameterFault } from '../parameters.ts';
+import { fault, type ParameterFault } from '../parameters.ts';
+import type { Turnstile } from '../turnstile.ts';
 import type { LatestView } from '../view.ts';
 import type { AsOf, PageState, PlaceState, TimeState } from './page-token.ts';
 import { readPlaces, restAfter } from './place-pages.ts';
@@ -13,7 +14,6 @@ import { type HistoryPill, pillOf } from './rows.ts';
 import { isForeign, type Log, reached, spanFaults, spanOf, wanted, widthFault } from './span.ts';
 import type { Select } from './statements.ts';
 import { readTimes } from './time-pages.ts';
-import type { Turnstile } from './turnstile.ts';
 
 /** A page, before it is shown. */
 export interface Page {
@@ -124,7 +124,10 @@ export function createHistory(sources: HistorySources): History {
       const stored = await progress.now();
       const settled = state?.asOf ?? asOf(stored);
       const partition = log.partitionOf(question.symbol);
-      const known = parsePosition(settled.position)?.offsets.get(partition) ?? -1;
+      const position = parsePosition(settled.position);
+      // A page of a former log: its offsets say nothing of this one.
+      if (position?.epoch !== epoch) return PAGE_UNKNOWN;
+      const known = position.offsets.get(partition) ?? -1;
       // The table was made anew since the first page: what is not there yet must not be missing.
       if ((stored.offsets.get(partition) ?? -1) < known) return behind(stored);
       const ask = { ...question, limit, key: state?.key, known: { epoch, offset: known } };
@@ -142,6 +145,14 @@ export function createHistory(sources: HistorySources): History {
   };
 }
 
+/** What was given as a page is none of this question, or not any more. */
+export const PAGE_UNKNOWN: Refusal = invalid([
+  fault(
+    'page',
+    'page_unknown',
+    'Not a page of this question: take `next` as it is, or leave page out.',
+  ),
+]);
 const OVERLOADED: Refusal = ['overloaded', { retry_after_s: 1 }];
 
 function invalid(errors: readonly ParameterFault[]): Refusal {

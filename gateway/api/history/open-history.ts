@@ -3,13 +3,13 @@ import type { Life } from '../../../lib/run.ts';
 import type { TopicSettings } from '../../../schemas/avro.ts';
 import { createPartitioner } from '../../../schemas/partition.ts';
 import type { ApiConfig } from '../config.ts';
+import { createTurnstile } from '../turnstile.ts';
 import type { LatestView } from '../view.ts';
 import { createHistory } from './history.ts';
 import { historyEndpoint } from './history-route.ts';
 import { HISTORY_LIMITS } from './limits.ts';
 import { createProgress } from './progress.ts';
 import { createSelect } from './statements.ts';
-import { createTurnstile } from './turnstile.ts';
 
 /** Makes the route of history. ClickHouse may be away: then the route says so, nothing else does. */
 export function openHistory(
@@ -31,7 +31,7 @@ export function openHistory(
   life.onStop('clickhouse', () => clickhouse.close());
   const select = createSelect(clickhouse, life.log);
   const history = createHistory({
-    ...{ select, view: of.view, turnstile: createTurnstile() },
+    ...{ select, view: of.view, turnstile: createTurnstile(HISTORY_LIMITS) },
     progress: createProgress(select, epoch),
     log: { epoch, partitions, partitionOf: createPartitioner(partitions) },
   });

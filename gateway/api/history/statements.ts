@@ -18,7 +18,7 @@ export type Select = <T>(query: string, params?: Readonly<Record<string, unknown
 
 const HEAVY = new Set([
   ...['TIMEOUT_EXCEEDED', 'TOO_MANY_ROWS', 'TOO_MANY_BYTES', 'MEMORY_LIMIT_EXCEEDED'],
-  ...['TOO_MANY_ROWS_OR_BYTES', 'QUERY_WAS_CANCELLED', 'TOO_SLOW'],
+  ...['TOO_MANY_ROWS_OR_BYTES', 'TOO_SLOW'],
 ]);
 
 /** How often what fails is logged, at the most. */

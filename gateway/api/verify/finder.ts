@@ -72,6 +72,15 @@ export function createFinder({ memory, store, view, epoch }: FinderOptions): Fin
     }
     return undefined;
   };
+  /** What is found, or not, is so without it: a table that does not tell leaves it unknown. */
+  const oldest = async (): Promise<Micros | undefined> => {
+    try {
+      return (await store.oldest()) ?? recent.oldestAt;
+    } catch (error) {
+      if (!(error instanceof StoreAway)) throw error;
+      return undefined;
+    }
+  };
   const history = async (
     id: string,
     symbol: string | undefined,
@@ -90,7 +99,7 @@ export function createFinder({ memory, store, view, epoch }: FinderOptions): Fin
         found: rows.map(stored),
         hasMore: rows.length > VERIFY_LIMITS.listMax,
         fault: holeOf(progress, partitions),
-        searchedFrom: isEmpty ? ((await store.oldest()) ?? recent.oldestAt) : undefined,
+        searchedFrom: isEmpty ? await oldest() : undefined,
       };
     } catch (error) {
       if (!(error instanceof StoreAway)) throw error;

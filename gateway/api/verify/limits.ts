@@ -25,6 +25,8 @@ export const VERIFY_LIMITS = {
   fillWaitMs: 250,
   /** A symbol's older pills are asked for again so long after it was in vain. */
   fillAgainMs: 1_000,
+  /** Symbols that cannot be read ahead before it is left for a while: ClickHouse may be away. */
+  warmFailuresMax: 8,
   /** One statement: ClickHouse ends it, and we after it. */
   statementS: 1,
   statementMs: 1_500,

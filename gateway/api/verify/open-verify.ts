@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { RouteOptions } from 'fastify';
 import { openOverridesFile } from '../../../lib/calendar/overrides-file.ts';
 import { createVenueOf, type VenueRules } from '../../../lib/calendar/venue-rules.ts';
 import { databaseName, openClickHouse } from '../../../lib/clickhouse.ts';
 import { nowMicros } from '../../../lib/clock.ts';
 import type { KafkaClient } from '../../../lib/kafka/client.ts';
+import type { Log } from '../../../lib/log.ts';
 import type { Life } from '../../../lib/run.ts';
 import { createMarkets, type Markets } from '../../../lib/signal/markets.ts';
 import type { TopicSettings } from '../../../schemas/avro.ts';
@@ -14,12 +14,13 @@ import type { LatestView } from '../view.ts';
 import { createAnswers } from './answers.ts';
 import { createFinder } from './finder.ts';
 import { createHearing } from './hearing.ts';
+import { keepWarm } from './keep-warm.ts';
 import { VERIFY_LIMITS } from './limits.ts';
 import { openLogMemory } from './log-memory.ts';
 import { openStore } from './store.ts';
 import { symbolsEndpoint } from './symbols-route.ts';
 import { verifyEndpoint } from './verify-route.ts';
-import { createWeigher, type Weigher } from './weigher.ts';
+import { createWeigher } from './weigher.ts';
 
 export interface VerifyOptions {
   readonly client: KafkaClient;
@@ -48,12 +49,14 @@ export async function openVerify(options: VerifyOptions, life: Life): Promise<Ro
   const { log, signal } = life;
   const { epoch } = settings;
   const nowMs = () => nowMicros() / 1000;
-  // First, since it alone can fail: then nothing else is open yet.
+  // First these two, since they alone can fail and are tried again: nothing else is open yet.
+  const { markets, look } = openMarkets(options, life.log);
   const memory = await openLogMemory({
     ...{ client, schemas, namespace, settings, log, signal, nowMs, onFatal: life.fail },
   });
   life.onStop('verify memory', memory.close);
-  const markets = openMarkets(options, life);
+  const overridesTimer = setInterval(look, OVERRIDES_LOOK_MS);
+  life.onStop('calendar overrides', () => clearInterval(overridesTimer));
   const clickhouse = openClickHouse({
     ...{ url: options.clickhouseUrl, database: databaseName(namespace) },
     requestTimeoutMs: VERIFY_LIMITS.statementMs,
@@ -78,38 +81,24 @@ export async function openVerify(options: VerifyOptions, life: Life): Promise<Ro
   life.onStop('verify timer', () => clearInterval(timer));
   const weigher = createWeigher({ view, memory, store, markets, hearing, nowMicros });
   const finder = createFinder({ memory, store, view, epoch });
-  memory.caughtUp.then(() => keepWarm(weigher, view, signal)).catch(life.fail);
+  const warmth = { weigher, view, againMs: WARM_AGAIN_MS };
+  memory.caughtUp.then(() => keepWarm(warmth, signal)).catch(life.fail);
   return [
     verifyEndpoint(createAnswers({ weigher, finder, memory, epoch })),
     symbolsEndpoint({ view, memory, store, markets }),
   ];
 }
 
-function openMarkets({ overridesPath, venueRules }: VerifyOptions, life: Life): Markets {
-  const file = overridesPath === undefined ? undefined : openOverridesFile(overridesPath, life.log);
+/** Holds nothing open. @throws ConfigError when the overrides cannot be read */
+function openMarkets(
+  { overridesPath, venueRules }: VerifyOptions,
+  log: Log,
+): { readonly markets: Markets; readonly look: () => void } {
+  const file = overridesPath === undefined ? undefined : openOverridesFile(overridesPath, log);
   const markets = createMarkets(file?.overrides, createVenueOf(venueRules));
-  const timer = setInterval(() => {
+  const look = () => {
     const changed = file?.refresh();
     if (changed !== undefined) markets.override(changed);
-  }, OVERRIDES_LOOK_MS);
-  life.onStop('calendar overrides', () => clearInterval(timer));
-  return markets;
-}
-
-/**
- * Reads the older pills of all symbols, one after another, so that the first who asks need not
- * wait; again for those that have come, or failed, meanwhile.
- */
-async function keepWarm(weigher: Weigher, view: LatestView, signal: AbortSignal): Promise<void> {
-  const warmed = new Set<string>();
-  while (!signal.aborted) {
-    for (const { pill } of view.rows()) {
-      const { symbol } = pill;
-      if (warmed.size >= VERIFY_LIMITS.windowsMax || signal.aborted) return;
-      if (warmed.has(symbol)) continue;
-      if (!(await weigher.warm(symbol))) break;
-      warmed.add(symbol);
-    }
-    await sleep(WARM_AGAIN_MS, undefined, { signal }).catch(() => undefined);
-  }
+  };
+  return { markets, look };
 }

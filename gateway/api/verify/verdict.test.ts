@@ -329,6 +329,15 @@ describe('ages', () => {
     ]);
   });
 
+  test('a verdict holds no longer than the generator is known to live', () => {
+    const { verdict, validUntil } = judged({ heardAt: '2026-11-20T01:01:59.456Z' });
+    expect(verdict).toBe('verified');
+    expect(validUntil).toBe(micros('2026-11-20T01:02:04.456Z'));
+    // Neither is it over before it was told: half a millisecond is rounded away.
+    const last = judged({ heardAt: '2026-11-20T01:01:58.456Z' });
+    expect([last.verdict, last.validUntil]).toEqual(['verified', micros(NOW)]);
+  });
+
   test('when to ask again: by the pace of the symbol, at most a minute, and in a minute of none', () => {
     const wait = (one: Case) => (judged(one).validUntil - micros(NOW)) / 1_000_000;
     const old = { at: '2026-11-20T00:10:00Z' };

@@ -2,7 +2,7 @@ import type { MarketState } from '../../../lib/calendar/calendar.ts';
 import type { GeneratorState } from '../../../lib/signal/generator.ts';
 import type { Quiet } from '../../../lib/signal/silence.ts';
 import { formatCursor } from '../../../schemas/position.ts';
-import { formatTimestamp, type Micros } from '../../../schemas/timestamp.ts';
+import { formatTimestamp, type Micros, parseTimestamp } from '../../../schemas/timestamp.ts';
 import { agrees } from './labels.ts';
 import { VERIFY_LIMITS } from './limits.ts';
 import type { MarketFacts } from './market.ts';
@@ -139,12 +139,13 @@ function weighSpread({ spread, isSpreadWhole }: Facts, against: Against): void {
 }
 
 /** When the verdict may be another one. */
-function validUntil({ now, pill, market, maxAgeMs, cadenceMs }: Facts, verdict: VerdictName) {
+function validUntil(facts: Facts, verdict: VerdictName): Micros {
+  const { now, pill, market, maxAgeMs, cadenceMs } = facts;
   const { askAgainMinMs, askAgainMaxMs } = VERIFY_LIMITS;
   if (verdict === 'verified') {
     const ages = pill!.timestamp + maxAgeMs * 1000;
-    const changes = market.moment?.next?.at;
-    return changes === undefined ? ages : Math.min(ages, changes * 1000);
+    const changes = (market.moment?.next?.at ?? Number.POSITIVE_INFINITY) * 1000;
+    return Math.max(now, Math.min(ages, changes, silentFrom(facts.generator)));
   }
   const { opensMs, state } = market.now;
   if (verdict === 'stale' && state !== 'open' && opensMs !== undefined) return opensMs * 1000;
@@ -152,6 +153,12 @@ function validUntil({ now, pill, market, maxAgeMs, cadenceMs }: Facts, verdict: 
   const isHopeless = pill === undefined && cadenceMs === undefined;
   const waitMs = isHopeless ? askAgainMaxMs : (cadenceMs ?? askAgainMinMs);
   return now + Math.min(Math.max(Math.round(waitMs), askAgainMinMs), askAgainMaxMs) * 1000;
+}
+
+/** When the generator is silent, if nothing more comes of it. */
+function silentFrom({ last_received_at, late_after_ms }: GeneratorState): Micros {
+  const heard = last_received_at === null ? undefined : parseTimestamp(last_received_at);
+  return heard?.ok ? heard.micros + late_after_ms * 1000 : Number.POSITIVE_INFINITY;
 }
 
 const HALF_DAY_MS = 43_200_000;

@@ -1,4 +1,5 @@
 import { QUIET_REASONS } from '../../../lib/signal/silence.ts';
+import { LIMITS } from '../limits.ts';
 import { CLOSE_CODES } from './close-codes.ts';
 import { ERROR_CODES } from './error-codes.ts';
 import { SERVER_FRAME_EXAMPLES } from './frame-examples.ts';
@@ -70,15 +71,17 @@ function section(name: string, summary: string, schema: Shape, examples: readonl
 /** Fields of an object, of the objects in it too; of several forms together. */
 function fieldsOf(schema: Shape, path = ''): string[][] {
   const forms = schema.anyOf?.filter(({ properties }) => properties !== undefined) ?? [schema];
+  const names = new Set(forms.flatMap(({ properties = {} }) => Object.keys(properties)));
   const rows = new Map<string, string[]>();
-  for (const form of forms) {
-    for (const [name, field] of Object.entries(form.properties ?? {})) {
-      const isRequired = forms.every(({ required = [] }) => required.includes(name));
-      const told = [isRequired ? '' : 'optional', field.description ?? ''].filter(Boolean);
-      const place = `${path}${name}`;
-      rows.set(place, [`\`${place}\``, typeOf(field), told.join('; ')]);
-      for (const row of nestedOf(field, place)) rows.set(row[0]!, row);
-    }
+  for (const name of names) {
+    const fields = forms.flatMap(({ properties }) => properties?.[name] ?? []);
+    const isRequired = forms.every(({ required = [] }) => required.includes(name));
+    const notes = new Set(fields.map(({ description = '' }) => description));
+    const told = [isRequired ? '' : 'optional', ...notes].filter(Boolean);
+    const types = new Set(fields.map(typeOf));
+    const place = `${path}${name}`;
+    rows.set(`\`${place}\``, [`\`${place}\``, [...types].join(' or '), told.join('; ')]);
+    for (const row of fields.flatMap((field) => nestedOf(field, place))) rows.set(row[0]!, row);
   }
   return [...rows.values()];
 }
@@ -92,7 +95,7 @@ function nestedOf(field: Shape, place: string): string[][] {
 function typeOf({ const: value, anyOf, type, items }: Shape): string {
   if (value !== undefined) return `\`${JSON.stringify(value)}\``;
   if (anyOf !== undefined) {
-    if (anyOf.length > 8) return `one of the ${anyOf.length} codes below`;
+    if (anyOf.length > 8) return 'one of the codes below';
     return [...new Set(anyOf.map(typeOf))].join(' or ');
   }
   return items === undefined ? (type ?? 'any') : `array of ${typeOf(items)}`;
@@ -113,6 +116,11 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 const INTRODUCTION = `\`GET {stream_url}/api/stream\` as a WebSocket; one JSON object a text frame. This page and
 \`asyncapi.json\`, which the API serves as \`GET /asyncapi.json\`, are made from the schemas that tests
 hold the server to: \`npx vitest run gateway/stream/contract/asyncapi.test.ts -u\` writes both anew.
+
+Dedicated sockets are at \`/api/stream/dedicated/{name}\` of their own address and speak the same. A frame
+of over ${LIMITS.frameInBytesMax} bytes is refused with 4506; one of over ${LIMITS.frameReadBytesMax} ends the socket with 1006, unread. Frames count, pings of the
+WebSocket layer too: ${LIMITS.framesInPerSecond} a second, ${LIMITS.framesInBurst} at once. While a resume is prepared frames are kept, ${LIMITS.heldFrameBytesMax} bytes of them, and answered in order.
+A resume from a position brings again what came after it, if it was sent before the cut: the cursor tells.
 
 Order after \`subscribe\`: \`subscribed\`, then the replay or \`gap\` and \`snapshot\`, \`live\`, then new pills.
 Fields may be added; ignore those that you do not know.`;

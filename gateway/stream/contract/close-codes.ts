@@ -9,7 +9,11 @@ export interface CloseCode {
 export const CLOSE_CODES = {
   drain: { code: 4000, reconnect: true, meaning: 'This instance stops; others go on.' },
   slow_consumer: { code: 4001, reconnect: true, meaning: 'Too much waited unread.' },
-  peer_silent: { code: 4002, reconnect: true, meaning: 'No answer to pings.' },
+  peer_silent: {
+    code: 4002,
+    reconnect: true,
+    meaning: 'Kept for the future: a peer that answers no pings ends with 1006.',
+  },
   log_unavailable: {
     code: 4003,
     reconnect: true,

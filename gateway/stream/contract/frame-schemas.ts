@@ -29,7 +29,7 @@ const GENERATOR_SILENT = 'generator_silent';
 
 const GeneratorSchema = Type.Object(
   {
-    state: oneOf(['alive', 'silent', 'never']),
+    state: oneOf(['alive', 'silent', 'never', 'unknown'], '`unknown`: the log is away (`status`).'),
     last_received_at: Type.Union([TimeSchema, Type.Null()]),
     age_ms: Type.Union([CountSchema('Of the last pill.'), Type.Null()]),
     late_after_ms: CountSchema('Longer without a pill is `silent`.'),
@@ -129,7 +129,9 @@ export const SERVER_FRAME_SCHEMAS = {
       fill: Type.Union([Type.String(), Type.Null()], {
         description: 'Path and query of the REST call that has them; null where none has.',
       }),
-      fill_free: Type.Boolean({ description: 'That call costs none.' }),
+      fill_free: Type.Boolean({
+        description: 'That call costs none; true where the position was within `resume_max_age_s`.',
+      }),
     },
     closed,
   ),

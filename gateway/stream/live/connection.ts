@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { GeneratorState } from '../../../lib/signal/generator.ts';
-import { formatPosition, type Offsets } from '../../../schemas/position.ts';
+import type { Offsets } from '../../../schemas/position.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
 import { CLOSE_CODES, type CloseName } from '../contract/close-codes.ts';
 import { ERROR_CODES, type FatalName } from '../contract/error-codes.ts';
@@ -16,8 +15,8 @@ import {
   heartbeatFrame,
   type LogStatus,
   pongFrame,
-  type StreamLimits,
   statusFrame,
+  type ToldGenerator,
   unsubscribedFrame,
   welcomeFrame,
 } from './frames.ts';
@@ -25,6 +24,7 @@ import { type HandOverPlace, handOver } from './hand-over.ts';
 import { Inbox } from './inbox.ts';
 import type { ClientFrame, SubscribeFrame } from './protocol.ts';
 import { createSeat, type Seat } from './seat.ts';
+import { NOWHERE, positionOf, toldLimits } from './told.ts';
 
 /** A WebSocket, as much of it as a connection needs. */
 export interface Socket extends Wire {
@@ -47,7 +47,7 @@ export interface House extends Omit<HandOverPlace, 'limits'> {
   readonly nowMicros: () => Micros;
   readonly nowMs: () => number;
   readonly later: (action: () => void) => void;
-  readonly generator: (now: Micros) => GeneratorState;
+  readonly generator: (now: Micros) => ToldGenerator;
   /** The log's state while it is away. */
   readonly logDown: () => LogStatus | undefined;
   /** A fault of ours, which ends one connection. */
@@ -283,41 +283,8 @@ export class Connection {
     return { position: this.outbox.holdsSource ? null : this.#position(true) };
   }
 
-  /**
-   * The board's position, lowered to what is true of this client: once it has read all frames
-   * queued so far it has everything up to there. Pills that `latest` holds back are not among them.
-   * @param queuedIsLost the queue is dropped: only what was given to the socket counts
-   */
+  /** @param queuedIsLost the queue is dropped: only what was given to the socket counts */
   #position(queuedIsLost: boolean): string {
-    const { board } = this.#house;
-    const pending = this.#pendingAfter;
-    if (pending === undefined && !queuedIsLost && !this.outbox.holdsPills) return board.position();
-    const offsets = new Map(board.offsets);
-    if (pending !== undefined) lowerTo(pending, offsets);
-    this.outbox.lower(offsets, queuedIsLost);
-    return formatPosition(board.epoch, offsets);
+    return positionOf(this.#house.board, this.outbox, this.#pendingAfter, queuedIsLost);
   }
-}
-
-/** The beginning of every partition: where one resumes from by time, it is not known yet. */
-const NOWHERE: Offsets = new Map();
-
-function lowerTo(bound: Offsets, offsets: Map<number, number>): void {
-  for (const [partition, offset] of offsets) {
-    const until = bound.get(partition);
-    if (until === undefined) offsets.delete(partition);
-    else if (until < offset) offsets.set(partition, until);
-  }
-}
-
-/** What `welcome` tells; it must be what really holds. */
-function toldLimits(member: Member, limits: House['limits']): StreamLimits {
-  return {
-    connections: member.connectionsMax,
-    symbols: Math.min(member.symbolsMax, limits.symbolsPerConnectionMax),
-    frames_in_per_s: limits.framesInPerSecond,
-    frame_in_bytes: limits.frameInBytesMax,
-    queue_bytes: limits.queueBytesMax,
-    resume_max_age_s: limits.resumeMaxAgeS,
-  };
 }

@@ -81,10 +81,11 @@ export function gapFrame(
     readonly until: string;
   },
   reason: NotRecovered,
-  fill: string,
+  { path, isFree }: { readonly path: string; readonly isFree: boolean },
 ): Buffer {
   const { symbol, after = null, until } = missed;
-  return frame({ type: 'gap', symbols: [symbol], after, until, reason, fill, fill_free: true });
+  const fill = { fill: path, fill_free: isFree };
+  return frame({ type: 'gap', symbols: [symbol], after, until, reason, ...fill });
 }
 
 /** `gap` of a symbol whose pills are held nowhere: nothing fills it. */
@@ -111,7 +112,7 @@ export function heartbeatFrame(heartbeat: {
   readonly skipped: number;
   readonly queueBytes: number;
   readonly queueMs: number;
-  readonly generator: GeneratorState;
+  readonly generator: ToldGenerator;
 }): Buffer {
   const { now, queueBytes, queueMs, generator, ...counts } = heartbeat;
   return frame({
@@ -123,6 +124,11 @@ export function heartbeatFrame(heartbeat: {
     generator,
   });
 }
+
+/** The generator in a heartbeat; `unknown` while the log is away. */
+export type ToldGenerator = Omit<GeneratorState, 'state'> & {
+  readonly state: GeneratorState['state'] | 'unknown';
+};
 
 /** What the log's state is told as. */
 export interface LogStatus {

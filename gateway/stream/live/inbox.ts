@@ -8,7 +8,7 @@ export interface InboxLimits {
   /** Faulty frames: so many at once, and one more forgiven after each `faultForgivenMs`. */
   readonly faultsMax: number;
   readonly faultForgivenMs: number;
-  readonly keptFrameBytesMax: number;
+  readonly heldFrameBytesMax: number;
 }
 
 /** What becomes of what the client sends. */
@@ -82,9 +82,9 @@ export class Inbox {
   #keep(frame: ClientFrame, bytes: number): void {
     this.#keptBytes += bytes;
     this.#kept!.push({ frame, bytes });
-    const { keptFrameBytesMax } = this.#limits;
-    if (this.#keptBytes <= keptFrameBytesMax) return;
-    const message = `More than ${keptFrameBytesMax} bytes while a resume is prepared.`;
+    const { heldFrameBytesMax } = this.#limits;
+    if (this.#keptBytes <= heldFrameBytesMax) return;
+    const message = `More than ${heldFrameBytesMax} bytes while a resume is prepared; wait for "live".`;
     this.#reader.end('protocol_error', message);
   }
 

@@ -18,13 +18,18 @@ export interface Missed {
 export interface GapPlace {
   readonly board: Board;
   readonly partitionOf: (symbol: string) => number;
+  /**
+   * Whether resuming after an offset is promised. A position is the client's own word: without this
+   * any of it would make history free from the log's beginning on.
+   */
+  readonly isPromised: (partition: number, after: number) => boolean;
   /** Signs that the account may fetch it without a call being counted. */
   readonly grant: (accountId: string, missed: Missed) => string;
 }
 
 /**
  * Frames that tell what is missing after a position, each with the REST call that fills it: one a
- * symbol, for `*` one a partition. None where nothing can be missing, nor for a position of another
+ * symbol, for `*` one a partition. The call is free where the position was young enough. None where nothing can be missing, nor for a position of another
  * log, after which nothing can be named.
  */
 export function gapFrames(
@@ -52,7 +57,9 @@ export function gapFrames(
       ...{ symbol, epoch: board.epoch, until: formatCursor(partition, last) },
       after: after === undefined ? undefined : formatCursor(partition, after),
     };
-    frames.push(gapFrame(missed, reason, fillPath(missed, place.grant(accountId, missed))));
+    const isFree = place.isPromised(partition, after ?? -1);
+    const path = fillPath(missed, isFree ? place.grant(accountId, missed) : undefined);
+    frames.push(gapFrame(missed, reason, { path, isFree }));
   };
   for (const symbol of symbols) {
     if (symbol === EVERY_SYMBOL) {
@@ -67,12 +74,13 @@ export function gapFrames(
   return frames;
 }
 
-function fillPath({ symbol, epoch, after, until }: Missed, grant: string): string {
+function fillPath({ symbol, epoch, after, until }: Missed, grant: string | undefined): string {
   const query = new URLSearchParams({
     ...(symbol === EVERY_SYMBOL ? {} : { symbol }),
     epoch,
     ...(after === undefined ? {} : { after }),
-    ...{ until, grant },
+    until,
+    ...(grant === undefined ? {} : { grant }),
   });
   return `/api/pills?${query}`;
 }

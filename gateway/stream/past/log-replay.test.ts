@@ -125,9 +125,9 @@ describe('who asks for more than memory holds', () => {
     fill(model, 'AA', 40);
     fill(model, 'AC', 20);
     const asks = (symbol: string, windowBytes?: number) =>
-      come(model, { symbols: [symbol], resume: 'e1:' }, windowBytes);
-    // Both are one reading of 60 pills: who wants most of it is refused, the other is not.
-    const [big, small] = [asks('AA'), asks('AC')];
+      come(model, { symbols: symbol.split(' '), resume: 'e1:' }, windowBytes);
+    // Both are one reading of 60 pills: who asks for most of it is refused, the other is not.
+    const [big, small] = [asks('AA AC'), asks('AC')];
     expect(await answer(big)).toMatchObject({ recovered: false, reason: 'replay_busy' });
     expect(await answer(small)).toMatchObject({ recovered: true, replaying: 20 });
     model.pass(1_000);
@@ -149,6 +149,47 @@ describe('who asks for more than memory holds', () => {
       await nextTurn();
     }
   });
+});
+
+test('a thousand of one account get all or nothing, one in each turn', async () => {
+  const model = createLogged({ logReplayPillsMax: 50, frameOutBytesMax: 400 });
+  fill(model, 'AA', 40);
+  fill(model, 'AC', 20);
+  const thousand = () => {
+    const sockets = Array.from({ length: 1_000 }, () =>
+      come(model, { symbols: ['*'], resume: 'e1:1-9' }),
+    );
+    return async () => {
+      let answered = 0;
+      for (let n = 0; n < 3_000 && answered < sockets.length; n += 1) {
+        await nextTurn();
+        const now = sockets.filter(({ frames }) => frames.length > 1); // after `welcome`
+        expect(now.length - answered).toBeLessThanOrEqual(1);
+        answered = now.length;
+      }
+      console.log(
+        'ANS',
+        answered,
+        sockets
+          .map(({ frames, closed }) =>
+            framesOf(frames, 'subscribed').length
+              ? ''
+              : JSON.stringify([frames.map((f) => f.type), closed]),
+          )
+          .filter(Boolean)
+          .slice(0, 3),
+      );
+      return sockets.map(({ frames }) => framesOf(frames, 'subscribed')[0]);
+    };
+  };
+  // Its first two frames leave; the replay waits, and the room is taken.
+  const slow = come(model, { symbols: ['AC'], resume: 'e1:' }, 1_000);
+  expect(await answer(slow)).toMatchObject({ recovered: true, replaying: 20 });
+  for (const told of await thousand()()) expect(told).toMatchObject({ reason: 'replay_busy' });
+  slow.connection!.closed();
+  for (const told of await thousand()()) {
+    expect(told).toMatchObject({ recovered: true, replaying: 50 });
+  }
 });
 
 describe('what cannot be read', () => {

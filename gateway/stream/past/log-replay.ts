@@ -1,23 +1,15 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EffectivePill } from '../../../lib/order/judge.ts';
 import type { Offsets } from '../../../schemas/position.ts';
 import type { NotRecovered } from '../contract/resume-reasons.ts';
-import { EVERY_SYMBOL } from '../live/subscription.ts';
 import type { Backlog } from './backlog.ts';
+import { createLogCollector, type LogWish, type PillsOf, type Waiting } from './log-collector.ts';
 import type { PastReading, Span } from './past.ts';
-
-/** What somebody wants of the part of the log that memory has forgotten. */
-export interface LogWish {
-  /** Last offset of each partition that it has; every partition is named. */
-  readonly after: Offsets;
-  /** `*` or names: what can match at all. */
-  readonly symbols: readonly string[];
-  readonly matches: (pill: EffectivePill) => boolean;
-}
 
 /** Pills that were read from the log for those who waited, beside what the backlog holds. */
 export interface LogPills {
   /** Ascending in each partition; also what others wanted, and some that the backlog has too. */
-  readonly byPartition: ReadonlyMap<number, readonly EffectivePill[]>;
+  readonly byPartition: PillsOf;
   /** First offset of each partition that was not read: the backlog's own start at that moment. */
   readonly until: Offsets;
   /** Says that they are needed. @returns what says that they no longer are; once */
@@ -43,82 +35,96 @@ export interface LogReplay {
   read(wish: LogWish): Promise<LogPills | NotRecovered>;
 }
 
-/** One who waits for a reading. */
-interface Waiting {
-  readonly wish: LogWish;
-  found: number;
-  refusal: NotRecovered | undefined;
+/** One who waits, and how it is told. */
+interface Asking extends Waiting {
+  readonly resolve: (answer: LogPills | NotRecovered) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /**
  * Creates the reader. All who come while one reading is under way share the next: the log is read
  * once for them, from the oldest offset that any of them wants up to where the backlog begins. What
- * the backlog forgets meanwhile is caught, so that nothing is missing in between when it ends; what
- * is returned must be used in that turn.
+ * the backlog forgets meanwhile is caught, so that nothing is missing in between when it ends.
+ *
+ * Each is answered in a turn of its own, since to pick what one wants costs as much as there are
+ * pills; what is returned must be used in that turn.
  */
 export function createLogReplay({ backlog, limits, readLog }: LogReplayOptions): LogReplay {
   let held = 0;
   let reading: Promise<unknown> = Promise.resolve();
-  let next: { readonly waiting: Waiting[]; readonly done: Promise<LogPills | NotRecovered> };
-  let isNextOpen = false;
+  let next: Asking[] | undefined;
 
-  const readFor = async (waiting: readonly Waiting[]): Promise<LogPills | NotRecovered> => {
+  const readFor = async (asking: readonly Asking[]): Promise<void> => {
     const enough = new AbortController();
-    const collector = createCollector(waiting, limits, () => limits.logReplayPillsMax - held);
-    const spans = spansOf(waiting, backlog.starts);
-    const takeInto = (pills: PillsOf) => (pill: EffectivePill) => {
-      if (!collector.take(pill, pills)) enough.abort();
+    const starts = backlog.starts;
+    /** How many of the held ones are of this reading. */
+    let ownHeld = 0;
+    const collector = createLogCollector({
+      ...{ waiting: asking, starts, replayPillsMax: limits.replayPillsMax },
+      room: () => limits.logReplayPillsMax - (held - ownHeld),
+    });
+    const holdOwn = (count: number) => {
+      held += count - ownHeld;
+      ownHeld = count;
     };
-    const takeForgotten = takeInto(collector.forgotten);
+    const spans = spansOf(asking, starts);
     const stopCatching = backlog.onForget((pill) => {
-      if (pill.offset >= (spans.get(pill.partition)?.until ?? 0)) takeForgotten(pill);
+      if (pill.offset >= (spans.get(pill.partition)?.until ?? 0)) collector.takeForgotten(pill);
     });
-    const reason = await readLog(spans, takeInto(collector.read), enough.signal);
-    stopCatching();
-    if (reason !== undefined) return reason;
-    const byPartition = collector.joined();
-    let count = 0;
-    for (const pills of byPartition.values()) count += pills.length;
-    const hold = createHold(count, (change) => {
-      held += change;
-    });
-    setImmediate(hold()); // by then those who waited have said whether they need them
-    return { byPartition, until: backlog.starts, hold };
+    const take = (pill: EffectivePill) => {
+      if (!collector.take(pill)) enough.abort();
+    };
+    try {
+      const reason = await readLog(spans, take, enough.signal);
+      collector.join();
+      const hold = createHold(() => holdOwn(0));
+      const release = hold();
+      for (const one of asking) {
+        holdOwn(collector.count);
+        const { pills: byPartition } = collector;
+        const refusal = one.refusal ?? reason;
+        one.isAnswered = true;
+        one.resolve(refusal ?? { byPartition, until: backlog.starts, hold });
+        await nextTurn();
+      }
+      release();
+    } finally {
+      stopCatching();
+    }
   };
-  const open = () => {
-    const waiting: Waiting[] = [];
-    const done = reading.then(() => {
-      isNextOpen = false;
-      return readFor(waiting);
+  const open = (): Asking[] => {
+    const asking: Asking[] = [];
+    reading = reading.then(() => {
+      next = undefined;
+      return readFor(asking).catch((error) => {
+        for (const one of asking) one.reject(error);
+      });
     });
-    reading = done.catch(() => undefined);
-    isNextOpen = true;
-    return { waiting, done };
+    return asking;
   };
 
   return {
-    async read(wish) {
-      const one: Waiting = { wish, found: 0, refusal: undefined };
-      if (!isNextOpen) next = open();
-      next.waiting.push(one);
-      const pills = await next.done;
-      return one.refusal ?? pills;
+    read(wish) {
+      next ??= open();
+      const asking = next;
+      return new Promise((resolve, reject) => {
+        asking.push({ wish, refusal: undefined, isAnswered: false, resolve, reject });
+      });
     },
   };
 }
 
-/** Counts pills while anybody needs them. */
-function createHold(count: number, onChange: (change: number) => void): () => () => void {
+/** Counts those who need something. @param onFree nobody needs it any more */
+function createHold(onFree: () => void): () => () => void {
   let holders = 0;
   return () => {
     holders += 1;
-    if (holders === 1) onChange(count);
     let isHolding = true;
     return () => {
       if (!isHolding) return;
       isHolding = false;
       holders -= 1;
-      if (holders === 0) onChange(-count);
+      if (holders === 0) onFree();
     };
   };
 }
@@ -132,92 +138,4 @@ function spansOf(waiting: readonly Waiting[], starts: Offsets): ReadonlyMap<numb
     }
   }
   return spans;
-}
-
-/** Pills by partition. */
-type PillsOf = Map<number, EffectivePill[]>;
-
-/**
- * Keeps what somebody wants. Who wants more than one may have is refused alone; where all together
- * want more than there is room for, the one who wants most is, until the others have room.
- */
-function createCollector(
-  waiting: readonly Waiting[],
-  { replayPillsMax }: LogReplayLimits,
-  room: () => number,
-) {
-  const read: PillsOf = new Map();
-  const forgotten: PillsOf = new Map();
-  const everything: Waiting[] = [];
-  const bySymbol = new Map<string, Waiting[]>();
-  let left = waiting.length;
-  let count = 0;
-  for (const one of waiting) {
-    if (one.wish.symbols.includes(EVERY_SYMBOL)) everything.push(one);
-    else {
-      for (const symbol of one.wish.symbols) {
-        const own = bySymbol.get(symbol);
-        if (own === undefined) bySymbol.set(symbol, [one]);
-        else own.push(one);
-      }
-    }
-  }
-  const isWantedBy = ({ wish, refusal }: Waiting, pill: EffectivePill) =>
-    refusal === undefined &&
-    pill.offset > (wish.after.get(pill.partition) ?? Number.POSITIVE_INFINITY) &&
-    wish.matches(pill);
-  const refuse = (one: Waiting, reason: NotRecovered) => {
-    one.refusal = reason;
-    left -= 1;
-  };
-  const wantersOf = ({ symbol }: EffectivePill) => [everything, bySymbol.get(symbol) ?? []];
-  const makeRoom = () => {
-    const most = waiting
-      .filter(({ refusal }) => refusal === undefined)
-      .reduce((a, b) => (b.found > a.found ? b : a));
-    refuse(most, 'replay_busy');
-    count = 0;
-    for (const byPartition of [read, forgotten]) {
-      for (const [partition, pills] of byPartition) {
-        const kept = pills.filter((pill) =>
-          wantersOf(pill).some((ones) => ones.some((one) => isWantedBy(one, pill))),
-        );
-        byPartition.set(partition, kept);
-        count += kept.length;
-      }
-    }
-  };
-  return {
-    read,
-    forgotten,
-    /** Those that were read come before those that were forgotten meanwhile. */
-    joined(): ReadonlyMap<number, readonly EffectivePill[]> {
-      for (const [partition, pills] of forgotten) addTo(read, partition, pills);
-      return read;
-    },
-    /** @returns false when nobody is left to read for */
-    take(pill: EffectivePill, byPartition: PillsOf): boolean {
-      let isWanted = false;
-      for (const ones of wantersOf(pill)) {
-        for (const one of ones) {
-          if (!isWantedBy(one, pill)) continue;
-          one.found += 1;
-          if (one.found > replayPillsMax) refuse(one, 'too_many_missed');
-          else isWanted = true;
-        }
-      }
-      if (isWanted) {
-        addTo(byPartition, pill.partition, [pill]);
-        count += 1;
-        while (count > room() && left > 0) makeRoom();
-      }
-      return left > 0;
-    },
-  };
-}
-
-function addTo(byPartition: PillsOf, partition: number, pills: readonly EffectivePill[]): void {
-  const own = byPartition.get(partition);
-  if (own === undefined) byPartition.set(partition, [...pills]);
-  else for (const pill of pills) own.push(pill);
 }

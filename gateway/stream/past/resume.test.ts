@@ -121,8 +121,13 @@ describe('a client that comes back with a position', () => {
 describe('what cannot be resumed is told, never partial, with a fresh snapshot', () => {
   const LIMITS = { backlogPillsMax: 10, replayPillsMax: 6, replayWaitMs: 0 };
 
-  async function resumed(resume: unknown, symbols = ['AA', 'AB']) {
+  async function resumed(
+    resume: unknown,
+    symbols = ['AA', 'AB'],
+    isPromised: (partition: number, after: number) => boolean = () => true,
+  ) {
     const model = createModel(LIMITS);
+    Object.assign(model.house, { isPromised });
     for (let n = 0; n < 10; n += 1) model.publish([{ symbol: 'AA' }, { symbol: 'AB' }]);
     model.pass(1_000);
     const socket = model.connect(1_000_000);
@@ -173,6 +178,20 @@ describe('what cannot be resumed is told, never partial, with a fresh snapshot',
     ]);
   });
 
+  test('history is no gift: a position older than is promised is filled by calls that count', async () => {
+    const isPromised = (partition: number, after: number) => partition === 0 && after >= 2;
+    const gapsAfter = async (resume: string) => {
+      const { frames } = await resumed(resume, ['*'], isPromised);
+      return framesOf(frames, 'gap').map(({ fill, fill_free }) => [fill, fill_free]);
+    };
+    const counted = ['/api/pills?epoch=e1&until=1-9', false];
+    expect(await gapsAfter('e1:')).toEqual([counted, ['/api/pills?epoch=e1&until=0-9', false]]);
+    expect(await gapsAfter('e1:0-2')).toEqual([
+      counted,
+      ['/api/pills?epoch=e1&after=0-2&until=0-9&grant=granted', true],
+    ]);
+  });
+
   test('frames that come meanwhile are kept and answered in order', async () => {
     const model = createModel({ ...LIMITS, framesInBurst: 1_000 });
     model.publish([{ symbol: 'AA' }]);
@@ -213,7 +232,7 @@ describe('what cannot be resumed is told, never partial, with a fresh snapshot',
   });
 
   test('what waits behind a second one still counts', async () => {
-    const model = createModel({ ...LIMITS, framesInBurst: 1_000, keptFrameBytesMax: 400 });
+    const model = createModel({ ...LIMITS, framesInBurst: 1_000, heldFrameBytesMax: 400 });
     const socket = model.connect(1_000_000);
     const slow = { op: 'subscribe', symbols: ['AA'], resume: { since: '2001-01-01T00:00:00Z' } };
     send(socket, slow);
@@ -227,7 +246,7 @@ describe('what cannot be resumed is told, never partial, with a fresh snapshot',
   });
 
   test('more of them than the bound end in 4505', async () => {
-    const model = createModel({ ...LIMITS, framesInBurst: 1_000, keptFrameBytesMax: 200 });
+    const model = createModel({ ...LIMITS, framesInBurst: 1_000, heldFrameBytesMax: 200 });
     const socket = model.connect(1_000_000);
     send(socket, { op: 'subscribe', symbols: ['AA'], resume: { since: '2001-01-01T00:00:00Z' } });
     for (let n = 0; n < 10; n += 1) send(socket, { op: 'subscribe', symbols: ['AB'] });

@@ -181,7 +181,9 @@ function refused(reason: NotRecovered): Reached {
 
 async function locate(asked: ResumeRequest, options: ResumeDeskOptions): Promise<Reached> {
   if (asked.kind === 'position') return locatePosition(asked, options);
-  const first = await options.offsetsAt(Math.floor(asked.since / 1000) - RECEIVE_SLACK_MS);
+  // Below 0 the log has other meanings: -1 is its end.
+  const sinceMs = Math.max(0, Math.floor(asked.since / 1000) - RECEIVE_SLACK_MS);
+  const first = await options.offsetsAt(sinceMs);
   const after = new Map([...first].map(([partition, offset]) => [partition, offset - 1]));
   return { kind: 'reached', after, notBefore: asked.since };
 }

@@ -33,6 +33,7 @@ interface FrameFields {
     readonly until: string;
     readonly reason: string;
     readonly fill: string | null;
+    readonly fill_free: boolean;
   };
   readonly quiet: {
     readonly symbol: string;

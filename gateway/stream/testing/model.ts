@@ -105,6 +105,7 @@ export function createModel(
       onError: () => undefined,
     }),
     partitionOf,
+    isPromised: () => true,
     grant: () => 'granted',
     limits: all,
     nowMicros: () => nowMs * 1000,

@@ -1,6 +1,4 @@
-import { HISTORY_LIMITS } from './limits.ts';
-
-/** Lets a bounded number in, and of each account fewer: one account's pages delay no other's. */
+/** Lets a bounded number in, and of each account fewer: what one asks delays no other for long. */
 export interface Turnstile {
   /** @returns what lets the next one in; undefined when there was no room in time */
   enter(accountId: string): Promise<(() => void) | undefined>;
@@ -11,12 +9,17 @@ interface Waiting {
   readonly begin: () => void;
 }
 
-type Bounds = Pick<
-  typeof HISTORY_LIMITS,
-  'readingMax' | 'readingOfAccountMax' | 'waitingMax' | 'waitingMs'
->;
+export interface TurnstileBounds {
+  /** Inside at a time, and of one account. */
+  readonly readingMax: number;
+  readonly readingOfAccountMax: number;
+  /** That wait to be let in, and how long at the most. */
+  readonly waitingMax: number;
+  readonly waitingMs: number;
+}
 
-export function createTurnstile(bounds: Readonly<Record<keyof Bounds, number>> = HISTORY_LIMITS) {
+/** Creates a turnstile that nobody has passed yet. */
+export function createTurnstile(bounds: TurnstileBounds): Turnstile {
   const inside = new Map<string, number>();
   const line: Waiting[] = [];
   let total = 0;
@@ -39,7 +42,7 @@ export function createTurnstile(bounds: Readonly<Record<keyof Bounds, number>> =
     };
   };
 
-  const turnstile: Turnstile = {
+  return {
     enter(accountId) {
       if (hasRoom(accountId)) return Promise.resolve(letIn(accountId));
       if (line.length >= bounds.waitingMax) return Promise.resolve(undefined);
@@ -55,5 +58,4 @@ export function createTurnstile(bounds: Readonly<Record<keyof Bounds, number>> =
       });
     },
   };
-  return turnstile;
 }
