@@ -81,7 +81,8 @@ test('the log is away for 30 s: sockets stay, say so, then catch up in order', a
   for (const [symbol, ids] of sent) {
     expect(got.filter((pill) => pill.symbol === symbol).map(({ id }) => id)).toEqual(ids);
   }
-  expect(await doubts()).not.toContain('log_unavailable');
+  // How the log is, is looked at every 2 s.
+  await waitFor('the doubts to end', async () => !(await doubts()).includes('log_unavailable'));
   expect(opened).toBe(1);
   expect(told).toEqual(['log down', 'log up']);
   stream.close();

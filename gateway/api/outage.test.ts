@@ -8,13 +8,13 @@ import {
   type TestAccount,
 } from '../../lib/testing/accounts.ts';
 import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
-import { openPostgresProxy, type PostgresProxy } from '../../lib/testing/postgres-proxy.ts';
+import { openProxy, type Proxy } from '../../lib/testing/proxy.ts';
 import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
 import { waitFor } from '../../lib/testing/wait.ts';
 
 let namespace: Namespace;
 let db: Database;
-let proxy: PostgresProxy;
+let proxy: Proxy;
 let api: TestProcess;
 let base: string;
 let pro: TestAccount;
@@ -23,7 +23,7 @@ let institutional: TestAccount;
 beforeAll(async () => {
   namespace = await createNamespace();
   db = openTestDatabase(namespace);
-  proxy = await openPostgresProxy(namespace.engines.postgresUrl);
+  proxy = await openProxy(namespace.engines.postgresUrl);
   pro = await createTestAccount(db, namespace, { tier: 'pro' });
   institutional = await createTestAccount(db, namespace, { tier: 'institutional' });
   const port = await getPort();

@@ -18,7 +18,7 @@ import {
 } from '../../lib/testing/accounts.ts';
 import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
 import { makePill, openPillWriter, type PillWriter } from '../../lib/testing/pills.ts';
-import { openPostgresProxy, type PostgresProxy } from '../../lib/testing/postgres-proxy.ts';
+import { openProxy, type Proxy } from '../../lib/testing/proxy.ts';
 import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
 import { waitFor } from '../../lib/testing/wait.ts';
 import { createCustomer } from '../api/testing/customer.ts';
@@ -33,7 +33,7 @@ vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 let namespace: Namespace;
 let folder: string;
 let db: Database;
-let proxy: PostgresProxy;
+let proxy: Proxy;
 let writer: PillWriter;
 let supervisor: TestProcess;
 let ports: { readonly from: number; readonly to: number };
@@ -43,7 +43,7 @@ beforeAll(async () => {
   namespace = await createNamespace();
   folder = await mkdtemp(path.join(os.tmpdir(), 'pillole dedicated-'));
   db = openTestDatabase(namespace);
-  proxy = await openPostgresProxy(namespace.engines.postgresUrl);
+  proxy = await openProxy(namespace.engines.postgresUrl);
   writer = await openPillWriter(namespace);
   const from = 20_000 + Math.floor(Math.random() * 11_000);
   ports = { from, to: from + 99 };

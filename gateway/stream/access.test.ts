@@ -8,20 +8,20 @@ import {
   type TestAccountOptions,
 } from '../../lib/testing/accounts.ts';
 import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
-import { openPostgresProxy, type PostgresProxy } from '../../lib/testing/postgres-proxy.ts';
+import { openProxy, type Proxy } from '../../lib/testing/proxy.ts';
 import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
 import { type Client, closeClients, connect } from './testing/client.ts';
 
 let namespace: Namespace;
 let db: Database;
-let proxy: PostgresProxy;
+let proxy: Proxy;
 let stream: TestProcess;
 let url: string;
 
 beforeAll(async () => {
   namespace = await createNamespace();
   db = openTestDatabase(namespace);
-  proxy = await openPostgresProxy(namespace.engines.postgresUrl);
+  proxy = await openProxy(namespace.engines.postgresUrl);
   stream = await startProcess('gateway/stream/main.js', [], {
     ...namespace.env,
     DATABASE_URL: proxy.url,

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Database } from '../../lib/postgres/database.ts';
 import { createTestAccount, openTestDatabase } from '../../lib/testing/accounts.ts';
 import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
-import { openPostgresProxy, type PostgresProxy } from '../../lib/testing/postgres-proxy.ts';
+import { openProxy, type Proxy } from '../../lib/testing/proxy.ts';
 import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
 import { waitFor } from '../../lib/testing/wait.ts';
 import { createCustomer } from '../api/testing/customer.ts';
@@ -14,7 +14,7 @@ import { closeClients, connect } from './testing/client.ts';
 
 let namespace: Namespace;
 let db: Database;
-let proxy: PostgresProxy;
+let proxy: Proxy;
 let outbox: string;
 let base: string;
 let urls: string[];
@@ -34,7 +34,7 @@ async function startStream() {
 beforeAll(async () => {
   namespace = await createNamespace();
   db = openTestDatabase(namespace);
-  proxy = await openPostgresProxy(namespace.engines.postgresUrl);
+  proxy = await openProxy(namespace.engines.postgresUrl);
   outbox = await mkdtemp(path.join(os.tmpdir(), 'pillole-outbox-'));
   const port = await getPort();
   base = `http://127.0.0.1:${port}`;

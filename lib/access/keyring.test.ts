@@ -5,7 +5,7 @@ import { silentLog } from '../log.ts';
 import type { Database } from '../postgres/database.ts';
 import { createTestAccount, openTestDatabase, type TestAccount } from '../testing/accounts.ts';
 import { createNamespace, type Namespace } from '../testing/namespace.ts';
-import { openPostgresProxy, type PostgresProxy } from '../testing/postgres-proxy.ts';
+import { openProxy, type Proxy } from '../testing/proxy.ts';
 import { waitFor } from '../testing/wait.ts';
 import type { Identified, Keyring } from './access.ts';
 import { newKey } from './key-format.ts';
@@ -17,7 +17,7 @@ const HOME = '192.0.2.1';
 
 let namespace: Namespace;
 let db: Database;
-let proxy: PostgresProxy;
+let proxy: Proxy;
 let keyring: Keyring;
 
 beforeAll(async () => {
@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  proxy = await openPostgresProxy(namespace.engines.postgresUrl);
+  proxy = await openProxy(namespace.engines.postgresUrl);
   keyring = await open(60_000);
 });
 

@@ -3,13 +3,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { silentLog } from '../log.ts';
 import { openTestDatabase } from '../testing/accounts.ts';
 import { createNamespace, type Namespace } from '../testing/namespace.ts';
-import { openPostgresProxy, type PostgresProxy } from '../testing/postgres-proxy.ts';
+import { openProxy, type Proxy } from '../testing/proxy.ts';
 import { waitFor } from '../testing/wait.ts';
 import { type Database, isDatabaseAway, OutcomeUnknownError, openDatabase } from './database.ts';
 
 let namespace: Namespace;
 let server: Database;
-let proxy: PostgresProxy;
+let proxy: Proxy;
 let db: Database;
 
 beforeAll(async () => {
@@ -22,7 +22,7 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  proxy = await openPostgresProxy(namespace.engines.postgresUrl);
+  proxy = await openProxy(namespace.engines.postgresUrl);
   db = openDatabase({
     url: proxy.url,
     namespace: namespace.name,

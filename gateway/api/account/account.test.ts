@@ -299,6 +299,10 @@ describe('another account’s object is one that does not exist', () => {
     if ((await customer.signIn()).status === 200) return customer;
     await customer.signUp();
     await customer.subscribe('institutional');
+    // A change of the tier is in force within a second, not at once.
+    await waitFor('the tier to be in force', async () => {
+      return (await customer.send('GET', '/api/manager/streams')).status === 200;
+    });
     return customer;
   }
   async function dedicatedOfInes(): Promise<string> {

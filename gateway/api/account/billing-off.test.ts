@@ -10,7 +10,7 @@ import { type Customer, createCustomer } from '../testing/customer.ts';
 
 const NEEDED = {
   ...{ KAFKA_BROKERS: 'x:1', SCHEMA_REGISTRY_URL: 'http://x', DATABASE_URL: 'postgres://x' },
-  ...{ KEY_PEPPER_FILE: 'x', PUBLIC_URL: 'https://api.example.com' },
+  ...{ KEY_PEPPER_FILE: 'x', CLICKHOUSE_URL: 'http://x', PUBLIC_URL: 'https://api.example.com' },
 };
 
 let outbox: string;

@@ -1,7 +1,7 @@
 import type { Tier } from '../../../../lib/access/tiers.ts';
 import { createTestAccount, openTestDatabase } from '../../../../lib/testing/accounts.ts';
 import { createNamespace, type Namespace } from '../../../../lib/testing/namespace.ts';
-import { openPostgresProxy, type PostgresProxy } from '../../../../lib/testing/postgres-proxy.ts';
+import { openProxy, type Proxy } from '../../../../lib/testing/proxy.ts';
 import { startProcess, type TestProcess } from '../../../../lib/testing/process.ts';
 import { enter } from './enter.ts';
 import type { HandshakeShape, RawClient } from './raw-client.ts';
@@ -15,7 +15,7 @@ export interface TestStream {
   /** Of an institutional account. */
   readonly key: string;
   /** Between the process and PostgreSQL. */
-  readonly proxy: PostgresProxy;
+  readonly proxy: Proxy;
   newKey(tier: Tier): Promise<string>;
   /** Opens a WebSocket as a client with a key does. @throws when it is not let in */
   open(handshake?: HandshakeShape): Promise<RawClient>;
@@ -29,7 +29,7 @@ export async function startTestStream(
   const db = openTestDatabase(namespace);
   const newKey = async (tier: Tier) => (await createTestAccount(db, namespace, { tier })).key;
   const key = await newKey('institutional');
-  const proxy = await openPostgresProxy(namespace.engines.postgresUrl);
+  const proxy = await openProxy(namespace.engines.postgresUrl);
   const process = await startProcess('gateway/stream/main.js', [], {
     ...namespace.env,
     ...env,

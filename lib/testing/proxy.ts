@@ -3,10 +3,10 @@ import net from 'node:net';
 /** What happens to connections: work, hang without a word, or are closed and refused. */
 type Mode = 'open' | 'frozen' | 'cut';
 
-/** Stands between a process and PostgreSQL, so that a test can take PostgreSQL away. */
-export interface PostgresProxy {
+/** Stands between a process and an engine, so that a test can take the engine away. */
+export interface Proxy {
   readonly url: string;
-  /** Sets what happens to connections, old and new, whose application name has this part. */
+  /** Sets what happens to connections, old and new, whose application name has this part; all have "". */
   set(namePart: string, mode: Mode): void;
   /** Freezes the connections that are open now; new ones work. @returns how many */
   freezeOpen(namePart: string): number;
@@ -20,9 +20,9 @@ interface Pair {
   isFrozen: boolean;
 }
 
-/** Opens a proxy in front of a PostgreSQL address. */
-export async function openPostgresProxy(postgresUrl: string): Promise<PostgresProxy> {
-  const target = new URL(postgresUrl);
+/** Opens a proxy in front of an address. Names are those that PostgreSQL is told; others have none. */
+export async function openProxy(engineUrl: string): Promise<Proxy> {
+  const target = new URL(engineUrl);
   const pairs = new Set<Pair>();
   const modes = new Map<string, Mode>();
 
@@ -61,7 +61,7 @@ export async function openPostgresProxy(postgresUrl: string): Promise<PostgresPr
     });
   });
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
-  const url = new URL(postgresUrl);
+  const url = new URL(engineUrl);
   url.hostname = '127.0.0.1';
   url.port = String((listener.address() as net.AddressInfo).port);
 
