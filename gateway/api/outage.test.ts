@@ -8,13 +8,13 @@ import {
   type TestAccount,
 } from '../../lib/testing/accounts.ts';
 import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
-import { openProxy, type Proxy } from '../../lib/testing/proxy.ts';
 import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
+import { type EngineProxy, openProxy } from '../../lib/testing/proxy.ts';
 import { waitFor } from '../../lib/testing/wait.ts';
 
 let namespace: Namespace;
 let db: Database;
-let proxy: Proxy;
+let proxy: EngineProxy;
 let api: TestProcess;
 let base: string;
 let pro: TestAccount;

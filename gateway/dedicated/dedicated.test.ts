@@ -18,8 +18,8 @@ import {
 } from '../../lib/testing/accounts.ts';
 import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
 import { makePill, openPillWriter, type PillWriter } from '../../lib/testing/pills.ts';
-import { openProxy, type Proxy } from '../../lib/testing/proxy.ts';
 import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
+import { type EngineProxy, openProxy } from '../../lib/testing/proxy.ts';
 import { waitFor } from '../../lib/testing/wait.ts';
 import { createCustomer } from '../api/testing/customer.ts';
 import { closeClients, connect } from '../stream/testing/client.ts';
@@ -33,7 +33,7 @@ vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 let namespace: Namespace;
 let folder: string;
 let db: Database;
-let proxy: Proxy;
+let proxy: EngineProxy;
 let writer: PillWriter;
 let supervisor: TestProcess;
 let ports: { readonly from: number; readonly to: number };

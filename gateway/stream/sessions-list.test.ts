@@ -6,15 +6,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Database } from '../../lib/postgres/database.ts';
 import { createTestAccount, openTestDatabase } from '../../lib/testing/accounts.ts';
 import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
-import { openProxy, type Proxy } from '../../lib/testing/proxy.ts';
 import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
+import { type EngineProxy, openProxy } from '../../lib/testing/proxy.ts';
 import { waitFor } from '../../lib/testing/wait.ts';
 import { createCustomer } from '../api/testing/customer.ts';
 import { closeClients, connect } from './testing/client.ts';
 
 let namespace: Namespace;
 let db: Database;
-let proxy: Proxy;
+let proxy: EngineProxy;
 let outbox: string;
 let base: string;
 let urls: string[];

@@ -5,7 +5,7 @@ import { silentLog } from '../log.ts';
 import type { Database } from '../postgres/database.ts';
 import { createTestAccount, openTestDatabase, type TestAccount } from '../testing/accounts.ts';
 import { createNamespace, type Namespace } from '../testing/namespace.ts';
-import { openProxy, type Proxy } from '../testing/proxy.ts';
+import { type EngineProxy, openProxy } from '../testing/proxy.ts';
 import { waitFor } from '../testing/wait.ts';
 import type { Identified, Keyring } from './access.ts';
 import { newKey } from './key-format.ts';
@@ -17,7 +17,7 @@ const HOME = '192.0.2.1';
 
 let namespace: Namespace;
 let db: Database;
-let proxy: Proxy;
+let proxy: EngineProxy;
 let keyring: Keyring;
 
 beforeAll(async () => {

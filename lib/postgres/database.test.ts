@@ -3,13 +3,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { silentLog } from '../log.ts';
 import { openTestDatabase } from '../testing/accounts.ts';
 import { createNamespace, type Namespace } from '../testing/namespace.ts';
-import { openProxy, type Proxy } from '../testing/proxy.ts';
+import { type EngineProxy, openProxy } from '../testing/proxy.ts';
 import { waitFor } from '../testing/wait.ts';
 import { type Database, isDatabaseAway, OutcomeUnknownError, openDatabase } from './database.ts';
 
 let namespace: Namespace;
 let server: Database;
-let proxy: Proxy;
+let proxy: EngineProxy;
 let db: Database;
 
 beforeAll(async () => {

@@ -4,7 +4,7 @@ import net from 'node:net';
 type Mode = 'open' | 'frozen' | 'cut';
 
 /** Stands between a process and an engine, so that a test can take the engine away. */
-export interface Proxy {
+export interface EngineProxy {
   readonly url: string;
   /** Sets what happens to connections, old and new, whose application name has this part; all have "". */
   set(namePart: string, mode: Mode): void;
@@ -21,7 +21,7 @@ interface Pair {
 }
 
 /** Opens a proxy in front of an address. Names are those that PostgreSQL is told; others have none. */
-export async function openProxy(engineUrl: string): Promise<Proxy> {
+export async function openProxy(engineUrl: string): Promise<EngineProxy> {
   const target = new URL(engineUrl);
   const pairs = new Set<Pair>();
   const modes = new Map<string, Mode>();

@@ -17,7 +17,7 @@ import {
 } from '../../../lib/stream-sessions/stream-sessions.ts';
 import { createTestAccount, openTestDatabase } from '../../../lib/testing/accounts.ts';
 import { createNamespace, type Namespace } from '../../../lib/testing/namespace.ts';
-import { openProxy, type Proxy } from '../../../lib/testing/proxy.ts';
+import { type EngineProxy, openProxy } from '../../../lib/testing/proxy.ts';
 import { waitFor } from '../../../lib/testing/wait.ts';
 import { framesOf } from '../testing/client.ts';
 import { createModel, type FakeSocket } from '../testing/model.ts';
@@ -27,7 +27,7 @@ const CONNECTIONS_MAX = 3;
 
 let namespace: Namespace;
 let db: Database;
-let proxy: Proxy;
+let proxy: EngineProxy;
 const warnings: string[] = [];
 const log = pino({ level: 'info' }, { write: (line) => void warnings.push(JSON.parse(line).msg) });
 const stops: (() => Promise<void>)[] = [];

@@ -1,8 +1,8 @@
 import type { Tier } from '../../../../lib/access/tiers.ts';
 import { createTestAccount, openTestDatabase } from '../../../../lib/testing/accounts.ts';
 import { createNamespace, type Namespace } from '../../../../lib/testing/namespace.ts';
-import { openProxy, type Proxy } from '../../../../lib/testing/proxy.ts';
 import { startProcess, type TestProcess } from '../../../../lib/testing/process.ts';
+import { type EngineProxy, openProxy } from '../../../../lib/testing/proxy.ts';
 import { enter } from './enter.ts';
 import type { HandshakeShape, RawClient } from './raw-client.ts';
 
@@ -15,7 +15,7 @@ export interface TestStream {
   /** Of an institutional account. */
   readonly key: string;
   /** Between the process and PostgreSQL. */
-  readonly proxy: Proxy;
+  readonly proxy: EngineProxy;
   newKey(tier: Tier): Promise<string>;
   /** Opens a WebSocket as a client with a key does. @throws when it is not let in */
   open(handshake?: HandshakeShape): Promise<RawClient>;
