@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import { readDemoKeys } from '../lib/demo-keys.ts';
 import { readStackFile, type StackFile } from '../lib/stack-file.ts';
 import { accessTable } from './access/table.ts';
@@ -8,6 +8,7 @@ import { addDedicatedCommand } from './dedicated/command.ts';
 import { isClean, measureEndToEnd } from './end-to-end/end-to-end.ts';
 import { endToEndTable } from './end-to-end/table.ts';
 import { addFanoutCommand } from './fanout/command.ts';
+import { rising, whole } from './flags.ts';
 import { startOwnStack } from './own-stack.ts';
 import { resultsFolder, writeResult } from './results.ts';
 
@@ -88,7 +89,12 @@ program
   .option('--warm-up <n>', 'seconds on each target before, not counted', whole(0, 600), 8)
   .option('--open-seconds <n>', 'length of each run of the open loop', whole(1, 3_600), 20)
   .option('--connections <n>', 'keep-alive connections', whole(1, 1_000), 50)
-  .option('--sizes <list>', 'keys in the table, rising', sizes, [1, 10_000, 1_000_000])
+  .option(
+    '--sizes <list>',
+    'keys in the table, rising',
+    rising(1, 10_000_000),
+    [1, 10_000, 1_000_000],
+  )
   .option('--look-ups <n>', 'keys to look up at each size', whole(1, 5_000), 500)
   .option('--out <dir>', 'folder of the JSON result', resultsFolder)
   .action(async (flags: AccessFlags) => {
@@ -118,23 +124,8 @@ function addresses(flags: Flags): Pick<StackFile, 'ingest' | 'stream' | 'kafka' 
   };
 }
 
-function whole(min: number, max: number) {
-  return (text: string): number => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`Give a whole number from ${min} to ${max}.`);
-  };
-}
-
 function rates(text: string): number[] {
   return text.split(',').map(whole(1, 100_000));
-}
-
-function sizes(text: string): number[] {
-  return text
-    .split(',')
-    .map(whole(1, 10_000_000))
-    .sort((a, b) => a - b);
 }
 
 try {

@@ -45,3 +45,10 @@ export function openClickHouse(options: {
     clickhouse_settings: { date_time_input_format: 'best_effort' },
   });
 }
+
+/** µs since 1970 as ClickHouse reads them into DateTime64(6), also as a parameter: decimal seconds. */
+export function decimalSeconds(micros: number): string {
+  const whole = Math.floor(micros / 1e6);
+  // Ten digits of seconds: with fewer the parser takes the text for a date.
+  return `${String(whole).padStart(10, '0')}.${String(micros - whole * 1e6).padStart(6, '0')}`;
+}

@@ -10,12 +10,9 @@ import { placeAt } from '../../deploy/local/place.ts';
 import { openPortBook } from '../../deploy/local/ports.ts';
 import { waitUntil } from '../../deploy/local/wait.ts';
 import { provision } from '../../deploy/provision.ts';
-import { openKafkaSender } from '../../generator/kafka-sender.ts';
 import { readPepper } from '../../lib/access/pepper.ts';
 import { nowMicros } from '../../lib/clock.ts';
-import { createKafkaClient } from '../../lib/kafka/client.ts';
-import { silentLog } from '../../lib/log.ts';
-import { createSchemaClient } from '../../schemas/registry.ts';
+import { openPillSender } from '../pill-sender.ts';
 import { type AccessRows, openAccessRows } from './access-rows.ts';
 import { connect } from './connection.ts';
 import { requestOf } from './plan.ts';
@@ -103,13 +100,7 @@ async function sendPills(
   symbols: readonly string[],
   { engines, namespace }: Surroundings,
 ): Promise<void> {
-  const sender = await openKafkaSender({
-    client: createKafkaClient(engines.kafkaBrokers.split(','), 'bench', silentLog),
-    schemas: createSchemaClient(engines.registryUrl, namespace),
-    namespace,
-    source: 'bench',
-    retry: { triesMax: 5, firstMs: 100, maxMs: 1_000, signal: new AbortController().signal },
-  });
+  const sender = await openPillSender({ ...engines, namespace }, 5);
   try {
     const sent = await sender.send(
       symbols.map((symbol) => ({

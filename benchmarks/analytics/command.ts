@@ -1,4 +1,5 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
+import { rising, whole } from '../flags.ts';
 import { resultsFolder, writeResult } from '../results.ts';
 import { isClean, measureAnalytics } from './analytics.ts';
 import { analyticsTable } from './table.ts';
@@ -17,7 +18,12 @@ export function addAnalyticsCommand(program: Command, say: (line: string) => voi
     .command('analytics')
     .description('Rows a second of the sink; bars and summaries of a day; bytes a pill on disk.')
     .option('--sink-pills <n>', 'pills in the log for the sink', whole(10_000, 10_000_000), 500_000)
-    .option('--sizes <list>', 'pills in the table, rising', sizes, [1_000_000, 10_000_000])
+    .option(
+      '--sizes <list>',
+      'pills in the table, rising',
+      rising(1_000, 100_000_000),
+      [1_000_000, 10_000_000],
+    )
     .option('--per-s <n>', 'questions a second, open loop', whole(1, 1_000), 10)
     .option('--seconds <n>', 'length of each run', whole(1, 3_600), 15)
     .option('--out <dir>', 'folder of the JSON result', resultsFolder)
@@ -27,19 +33,4 @@ export function addAnalyticsCommand(program: Command, say: (line: string) => voi
       say(`written to ${writeResult(out, result)}`);
       if (!isClean(result)) process.exitCode = 1;
     });
-}
-
-function whole(min: number, max: number) {
-  return (text: string): number => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`Give a whole number from ${min} to ${max}.`);
-  };
-}
-
-function sizes(text: string): number[] {
-  return text
-    .split(',')
-    .map(whole(1_000, 100_000_000))
-    .sort((one, other) => one - other);
 }

@@ -1,12 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openKafkaSender } from '../../generator/kafka-sender.ts';
 import type { ClickHouse } from '../../lib/clickhouse.ts';
 import { nowMicros } from '../../lib/clock.ts';
-import { createKafkaClient } from '../../lib/kafka/client.ts';
-import { silentLog } from '../../lib/log.ts';
-import { createSchemaClient } from '../../schemas/registry.ts';
 import { type BenchProcess, type Surroundings, startBenchProcess } from '../access/processes.ts';
 import { cpuSecondsOf } from '../fanout/proc-stat.ts';
+import { openPillSender } from '../pill-sender.ts';
 import { SYMBOLS, symbolOf } from './rows.ts';
 
 /** How quickly the sink brings what is in the log into the table. */
@@ -67,13 +64,7 @@ export async function measureSink(
 }
 
 async function writePills({ engines, namespace }: Surroundings, pills: number): Promise<void> {
-  const sender = await openKafkaSender({
-    client: createKafkaClient(engines.kafkaBrokers.split(','), 'bench', silentLog),
-    schemas: createSchemaClient(engines.registryUrl, namespace),
-    namespace,
-    source: 'bench',
-    retry: { triesMax: 5, firstMs: 100, maxMs: 1_000, signal: new AbortController().signal },
-  });
+  const sender = await openPillSender({ ...engines, namespace }, 5);
   try {
     for (let from = 0; from < pills; from += BATCH) {
       const timestamp = nowMicros();

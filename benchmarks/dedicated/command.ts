@@ -1,4 +1,5 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
+import { whole } from '../flags.ts';
 import { resultsFolder, writeResult } from '../results.ts';
 import { measureDedicated } from './dedicated.ts';
 import { dedicatedTable, isProof } from './table.ts';
@@ -31,12 +32,4 @@ export function addDedicatedCommand(program: Command, say: (line: string) => voi
       say(`written to ${writeResult(out, result)}`);
       if (!isProof(result)) process.exitCode = 1;
     });
-}
-
-function whole(min: number, max: number) {
-  return (text: string): number => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`Give a whole number from ${min} to ${max}.`);
-  };
 }

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { readDemoKeys } from '../../lib/demo-keys.ts';
 import { readStackFile } from '../../lib/stack-file.ts';
+import { whole } from '../flags.ts';
 import { resultsFolder, writeResult } from '../results.ts';
 import { isProof, measureFanout } from './fanout.ts';
 import { PATTERNS, type Pattern } from './plan.ts';
@@ -81,14 +82,6 @@ function otherTarget(flags: Flags): Target | undefined {
       registryUrl: flags.registry ?? stack!.registry,
       namespace,
     },
-  };
-}
-
-function whole(min: number, max: number) {
-  return (text: string): number => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`Give a whole number from ${min} to ${max}.`);
   };
 }
 

@@ -1,13 +1,10 @@
-import { openKafkaSender } from '../../generator/kafka-sender.ts';
 import { nowMicros } from '../../lib/clock.ts';
-import { createKafkaClient } from '../../lib/kafka/client.ts';
-import { silentLog } from '../../lib/log.ts';
 import type { Pill } from '../../schemas/pill.ts';
-import { createSchemaClient } from '../../schemas/registry.ts';
 import { monotonicMicros } from '../clock.ts';
 import { dueCount } from '../end-to-end/plan.ts';
 import { runTicker } from '../end-to-end/ticker.ts';
 import { createLatencies, type Percentiles } from '../histogram.ts';
+import { type LogPlace, openPillSender } from '../pill-sender.ts';
 import { type PillPlan, pillId, plannedMicros, SYMBOLS } from './plan.ts';
 
 /** What the feed saw of its run. */
@@ -25,25 +22,12 @@ export interface PillFeed {
   close(): Promise<void>;
 }
 
-export interface LogPlace {
-  readonly kafkaBrokers: string;
-  readonly registryUrl: string;
-  readonly namespace: string;
-}
-
 /** The thread that paces wakes no more often: several pills of one tick go out together. */
 const TICK_MICROS_MIN = 1_000;
 
 /** Opens a producer of ours that writes to the pills topic directly, open loop, one try a pill. */
 export async function openPillFeed(place: LogPlace): Promise<PillFeed> {
-  const { kafkaBrokers, registryUrl, namespace } = place;
-  const sender = await openKafkaSender({
-    client: createKafkaClient(kafkaBrokers.split(','), 'bench', silentLog),
-    schemas: createSchemaClient(registryUrl, namespace),
-    namespace,
-    source: 'bench',
-    retry: { triesMax: 1, firstMs: 0, maxMs: 0, signal: new AbortController().signal },
-  });
+  const sender = await openPillSender(place, 1);
   return {
     async run(plan) {
       const lateness = createLatencies();

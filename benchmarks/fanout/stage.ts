@@ -10,7 +10,7 @@ import { ensurePepper } from '../../deploy/local/pepper.ts';
 import { type Place, placeAt } from '../../deploy/local/place.ts';
 import { openPortBook, type PortBook } from '../../deploy/local/ports.ts';
 import { provision } from '../../deploy/provision.ts';
-import type { LogPlace } from './pill-feed.ts';
+import type { LogPlace } from '../pill-sender.ts';
 
 /** Registers what undoes a step; they run in reverse order, also after an error. */
 export type OnStop = (stop: () => Promise<unknown> | unknown) => void;

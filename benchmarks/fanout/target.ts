@@ -2,7 +2,7 @@ import path from 'node:path';
 import { startChild } from '../../deploy/local/child.ts';
 import { entryOf, environmentOf } from '../../deploy/local/processes.ts';
 import { answers200, waitUntil } from '../../deploy/local/wait.ts';
-import type { LogPlace } from './pill-feed.ts';
+import type { LogPlace } from '../pill-sender.ts';
 import type { TargetName } from './plan.ts';
 import type { Stage } from './stage.ts';
 

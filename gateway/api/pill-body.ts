@@ -21,6 +21,25 @@ export function pillBody({ partition, pill }: LatestRow): PillBody {
   return {
     cursor: formatCursor(partition, pill.offset),
     prev: pill.prev_offset === null ? null : formatCursor(partition, pill.prev_offset),
+    ...pillFields(pill),
+  };
+}
+
+type Fields = Pick<
+  LatestRow['pill'],
+  | 'id'
+  | 'timestamp'
+  | 'symbol'
+  | 'gross_spread_percent'
+  | 'market_state'
+  | 'confidence'
+  | 'received_at'
+  | 'backfill'
+>;
+
+/** What answers tell of a pill beside its place; `backfill` appears only when set. */
+export function pillFields(pill: Fields): Omit<PillBody, 'cursor' | 'prev'> {
+  return {
     id: pill.id,
     timestamp: formatTimestamp(pill.timestamp),
     symbol: pill.symbol,

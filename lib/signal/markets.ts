@@ -21,6 +21,7 @@ export interface Markets {
   readonly venueOf: VenueOf;
   /** All that a calendar says of a moment, the past too. @param tMs Unix ms */
   moment(venue: Venue, tMs: number): MarketMoment;
+  calendar(venue: Venue): Calendar;
   /** Days that win over the calendars from now on, see overrides.ts. */
   override(overrides: Overrides): void;
 }
@@ -50,6 +51,7 @@ export function createMarkets(
     at,
     venueOf,
     moment: (venue, tMs) => stateAt(calendarOf(venue), tMs),
+    calendar: (venue) => calendarOf(venue),
     of(symbol, nowMs) {
       const venue = venueOf(symbol);
       if (venue !== undefined) return at(venue, nowMs);

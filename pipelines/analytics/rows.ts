@@ -1,3 +1,4 @@
+import { decimalSeconds } from '../../lib/clickhouse.ts';
 import type { EffectivePill } from '../../lib/order/judge.ts';
 
 /** Columns of an insert, in the order of `rowOf`. */
@@ -37,9 +38,9 @@ export function rowOf(epoch: string, pill: EffectivePill): BufferedRow {
       pill.offset,
       pill.symbol,
       pill.id,
-      seconds(pill.timestamp),
-      seconds(pill.received_at),
-      seconds(pill.order),
+      decimalSeconds(pill.timestamp),
+      decimalSeconds(pill.received_at),
+      decimalSeconds(pill.order),
       pill.gross_spread_percent,
       pill.market_state,
       pill.confidence,
@@ -49,11 +50,4 @@ export function rowOf(epoch: string, pill: EffectivePill): BufferedRow {
       pill.prev,
     ],
   };
-}
-
-/** µs as ClickHouse reads them into DateTime64(6): decimal seconds. */
-export function seconds(micros: number): string {
-  const whole = Math.floor(micros / 1e6);
-  // Ten digits of seconds: with fewer the parser takes the text for a date.
-  return `${String(whole).padStart(10, '0')}.${String(micros - whole * 1e6).padStart(6, '0')}`;
 }

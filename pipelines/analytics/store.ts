@@ -1,7 +1,7 @@
-import type { ClickHouse } from '../../lib/clickhouse.ts';
+import { type ClickHouse, decimalSeconds } from '../../lib/clickhouse.ts';
 import type { SymbolState } from '../../lib/order/judge.ts';
 import type { Micros } from '../../schemas/timestamp.ts';
-import { type BufferedRow, COLUMNS, seconds } from './rows.ts';
+import { type BufferedRow, COLUMNS } from './rows.ts';
 
 /** How far a partition is in the table. */
 export interface Progress {
@@ -97,7 +97,7 @@ export function createPillStore(
           epoch,
           partition,
           offset,
-          receivedAt === undefined ? null : seconds(receivedAt),
+          receivedAt === undefined ? null : decimalSeconds(receivedAt),
         ]),
         format: 'JSONCompactEachRow',
         clickhouse_settings: { async_insert: 0 },

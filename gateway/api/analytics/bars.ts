@@ -1,9 +1,10 @@
 import { Type } from 'typebox';
 import { type SessionHours, sessionsBetween } from '../../../lib/calendar/session-hours.ts';
+import { decimalSeconds } from '../../../lib/clickhouse.ts';
 import { formatTimestamp, type Micros } from '../../../schemas/timestamp.ts';
 import type { Parsed } from '../parameters.ts';
 import type { CalendarOf } from './calendars.ts';
-import { type Desk, seconds } from './desk.ts';
+import type { Desk } from './desk.ts';
 import { BAR_RANGES, BARS_MAX, type Interval } from './limits.ts';
 import { SYMBOL, WINDOW, whole } from './parameters.ts';
 import type { Question, Sources } from './question.ts';
@@ -172,8 +173,8 @@ async function stepBars(desk: Desk, asked: Asked, finalUntil: Micros): Promise<P
     {
       symbol: asked.symbol,
       step: stepS,
-      since: seconds(asked.window.since),
-      until: seconds(asked.window.until),
+      since: decimalSeconds(asked.window.since),
+      until: decimalSeconds(asked.window.until),
       limit: asked.limit + 1,
     },
   );
@@ -192,7 +193,7 @@ async function sessionBars(
 ): Promise<PlacedBar[]> {
   if (sessions.length === 0) return [];
   const times = (of: (session: SessionHours) => number) =>
-    sessions.map((session) => seconds(of(session) * 1_000));
+    sessions.map((session) => decimalSeconds(of(session) * 1_000));
   const rows = await desk.ask<Figures & { span: number }>(
     `SELECT * EXCEPT symbol FROM span_bars(symbol = {symbol:String},
        starts = {starts:Array(DateTime64(6, 'UTC'))}, ends = {ends:Array(DateTime64(6, 'UTC'))})

@@ -1,8 +1,9 @@
 import { Type } from 'typebox';
 import { type Calendar, stateAt } from '../../../lib/calendar/calendar.ts';
+import { decimalSeconds } from '../../../lib/clickhouse.ts';
 import { lateAfterMs } from '../../../lib/signal/cadence.ts';
 import type { CalendarOf } from './calendars.ts';
-import { type Desk, seconds } from './desk.ts';
+import type { Desk } from './desk.ts';
 import { GAPS_MAX, RANGES } from './limits.ts';
 import { SYMBOL, WINDOW, WINDOW_EXAMPLE, WindowSchema } from './parameters.ts';
 import { NumberOrNull, type Question, type Sources } from './question.ts';
@@ -88,7 +89,11 @@ export function cadenceQuestion(
         : window;
     },
     async find({ symbol, window }) {
-      const parameters = { symbol, since: seconds(window.since), until: seconds(window.until) };
+      const parameters = {
+        symbol,
+        since: decimalSeconds(window.since),
+        until: decimalSeconds(window.until),
+      };
       const [figures] = await desk.ask<Figures>(
         `SELECT count() AS n, if(n = 0, NULL, quantileExactInclusive(0.5)(interval_ms)) AS p50,
                 if(n = 0, NULL, quantileExactInclusive(0.95)(interval_ms)) AS p95,

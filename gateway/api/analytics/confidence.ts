@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { seconds } from './desk.ts';
+import { decimalSeconds } from '../../../lib/clickhouse.ts';
 import { RANGES } from './limits.ts';
 import { SYMBOL_OR_ALL, WINDOW, WINDOW_EXAMPLE, WindowSchema, whole } from './parameters.ts';
 import { NumberOrNull, type Question, type Sources } from './question.ts';
@@ -103,9 +103,9 @@ export function confidenceQuestion({ desk }: Sources): Question<typeof QUERY, As
       const rows = await desk.ask<Row>(STATEMENT, {
         ...{ symbol, scale, buckets: BUCKETS, horizon: HORIZONS_S[horizon] * 1e6 },
         age: AGE_MAX_S * 1e6,
-        since: seconds(window.since),
-        until: seconds(window.until),
-        as_of: seconds(completeUntil),
+        since: decimalSeconds(window.since),
+        until: decimalSeconds(window.until),
+        as_of: decimalSeconds(completeUntil),
       });
       const buckets = rows
         .filter(({ outcome, bucket }) => outcome === 'settled' && bucket < BUCKETS)

@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Type } from 'typebox';
+import { decimalSeconds } from '../../../lib/clickhouse.ts';
 import { isSymbol } from '../../../schemas/pill.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
 import type { Parsed } from '../parameters.ts';
-import { seconds } from './desk.ts';
 import { BAR_RANGES, CORRELATED_MAX, CORRELATED_STEPS_MAX, RANGES } from './limits.ts';
 import { WINDOW, WINDOW_EXAMPLE, WindowSchema, whole } from './parameters.ts';
 import { pearson } from './pearson.ts';
@@ -79,8 +79,8 @@ export function correlationQuestion({ desk }: Sources): Question<typeof QUERY, A
         {
           symbols,
           step: stepS,
-          since: seconds(window.since),
-          until: seconds(window.until),
+          since: decimalSeconds(window.since),
+          until: decimalSeconds(window.until),
         },
       );
       const changes = changesOf(rows);

@@ -144,10 +144,3 @@ export function toldAsOf(epoch: string, { offsets, receivedAt, hasAll }: AsOf, n
         : Math.max(0, Math.round((now - receivedAt) / 1_000)),
   };
 }
-
-/** µs as a parameter of type DateTime64(6): decimal seconds. */
-export function seconds(micros: Micros): string {
-  const whole = Math.floor(micros / 1e6);
-  // Ten digits of seconds: with fewer the parser takes the text for a date.
-  return `${String(whole).padStart(10, '0')}.${String(micros - whole * 1e6).padStart(6, '0')}`;
-}

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { seconds } from './desk.ts';
+import { decimalSeconds } from '../../../lib/clickhouse.ts';
 import { whole } from './parameters.ts';
 import { NumberOrNull, type Question, type Sources } from './question.ts';
 import type { Window } from './window.ts';
@@ -90,7 +90,12 @@ export function moversQuestion({ desk }: Sources): Question<typeof QUERY, Asked>
         `SELECT symbol, now, then, change, z, count FROM movers(min_count = {min:UInt64},
            since = {since:DateTime64(6, 'UTC')}, until = {until:DateTime64(6, 'UTC')})
          ORDER BY ${BY[by]} DESC NULLS LAST, symbol LIMIT {limit:UInt32}`,
-        { min: minCount, since: seconds(window.since), until: seconds(window.until), limit },
+        {
+          min: minCount,
+          since: decimalSeconds(window.since),
+          until: decimalSeconds(window.until),
+          limit,
+        },
       );
       return {
         body: { window: name, by, min_count: minCount, definition: DEFINITION, data: rows },

@@ -1,8 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Type } from 'typebox';
+import { decimalSeconds } from '../../../lib/clickhouse.ts';
 import { createRollingWindow, robustZ } from '../../../lib/signal/rolling-window.ts';
 import { formatCursor } from '../../../schemas/position.ts';
-import { QuestionRefused, seconds } from './desk.ts';
+import { QuestionRefused } from './desk.ts';
 import { BASELINE_PILLS, BASELINE_PILLS_MIN, OUTLIER_PILLS_MAX, RANGES } from './limits.ts';
 import { SYMBOL, WINDOW, WINDOW_EXAMPLE, WindowSchema, whole } from './parameters.ts';
 import type { Question, Sources } from './question.ts';
@@ -100,8 +101,8 @@ export function outliersQuestion({ desk }: Sources): Question<typeof QUERY, Aske
     async find({ symbol, threshold, limit, window }) {
       const pills = await desk.ask<Pill>(STATEMENT, {
         symbol,
-        since: seconds(window.since),
-        until: seconds(window.until),
+        since: decimalSeconds(window.since),
+        until: decimalSeconds(window.until),
         baseline: BASELINE_PILLS,
         limit: OUTLIER_PILLS_MAX + 1,
       });

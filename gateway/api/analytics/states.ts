@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { seconds } from './desk.ts';
+import { decimalSeconds } from '../../../lib/clickhouse.ts';
 import { RANGES } from './limits.ts';
 import { SYMBOL, WINDOW, WINDOW_EXAMPLE, WindowSchema, whole } from './parameters.ts';
 import type { Question, Sources } from './question.ts';
@@ -70,8 +70,8 @@ export function statesQuestion({
         {
           symbol,
           hold: holdS * 1e6,
-          since: seconds(window.since),
-          until: seconds(window.until),
+          since: decimalSeconds(window.since),
+          until: decimalSeconds(window.until),
         },
       );
       const totalS = (window.until - window.since) / 1e6;

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
+import { decimalSeconds } from '../../../lib/clickhouse.ts';
 import { formatCursor } from '../../../schemas/position.ts';
-import { seconds } from './desk.ts';
 import { RANGES } from './limits.ts';
 import { SYMBOL, WINDOW, WINDOW_EXAMPLE, WindowSchema } from './parameters.ts';
 import { NumberOrNull, type Question, type Sources } from './question.ts';
@@ -85,7 +85,7 @@ export function summaryQuestion({
       const [row] = await desk.ask<Row>(
         `SELECT * FROM summary(symbol = {symbol:String},
            since = {since:DateTime64(6, 'UTC')}, until = {until:DateTime64(6, 'UTC')})`,
-        { symbol, since: seconds(window.since), until: seconds(window.until) },
+        { symbol, since: decimalSeconds(window.since), until: decimalSeconds(window.until) },
       );
       const body = { symbol, window: toldWindow(window), ...figuresOf(row) };
       return {

@@ -1,5 +1,6 @@
 import { formatCursor } from '../../../schemas/position.ts';
 import { formatTimestamp } from '../../../schemas/timestamp.ts';
+import { pillFields } from '../pill-body.ts';
 import type { Found } from './finder.ts';
 import { VERIFY_LIMITS } from './limits.ts';
 import type { WeighedPill } from './verdict.ts';
@@ -113,17 +114,7 @@ function marketBody({ venue, basis, moment, now, atPill }: Weighed['facts']['mar
 }
 
 function pillBody(pill: WeighedPill) {
-  return {
-    cursor: formatCursor(pill.partition, pill.offset),
-    id: pill.id,
-    timestamp: formatTimestamp(pill.timestamp),
-    symbol: pill.symbol,
-    gross_spread_percent: pill.gross_spread_percent,
-    market_state: pill.market_state,
-    confidence: pill.confidence,
-    received_at: formatTimestamp(pill.received_at),
-    ...(pill.backfill ? { backfill: true } : {}),
-  };
+  return { cursor: formatCursor(pill.partition, pill.offset), ...pillFields(pill) };
 }
 
 /** A time of the calendar in whole seconds; one of a pill with its six decimals. */

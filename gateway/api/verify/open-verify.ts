@@ -1,12 +1,10 @@
 import type { RouteOptions } from 'fastify';
-import { openOverridesFile } from '../../../lib/calendar/overrides-file.ts';
 import { createVenueOf, type VenueRules } from '../../../lib/calendar/venue-rules.ts';
 import { databaseName, openClickHouse } from '../../../lib/clickhouse.ts';
 import { nowMicros } from '../../../lib/clock.ts';
 import type { KafkaClient } from '../../../lib/kafka/client.ts';
-import type { Log } from '../../../lib/log.ts';
 import type { Life } from '../../../lib/run.ts';
-import { createMarkets, type Markets } from '../../../lib/signal/markets.ts';
+import { OVERRIDES_LOOK_MS, openMarkets } from '../../../lib/signal/open-markets.ts';
 import type { TopicSettings } from '../../../schemas/avro.ts';
 import type { SchemaClient } from '../../../schemas/registry.ts';
 import type { Progress } from '../progress.ts';
@@ -36,7 +34,6 @@ export interface VerifyOptions {
 }
 
 const LOOK_MS = 250;
-const OVERRIDES_LOOK_MS = 10_000;
 const WARM_AGAIN_MS = 5_000;
 
 /**
@@ -50,7 +47,11 @@ export async function openVerify(options: VerifyOptions, life: Life): Promise<Ro
   const { epoch } = settings;
   const nowMs = () => nowMicros() / 1000;
   // First these two, since they alone can fail and are tried again: nothing else is open yet.
-  const { markets, look } = openMarkets(options, life.log);
+  const { markets, look } = openMarkets(
+    options.overridesPath,
+    createVenueOf(options.venueRules),
+    log,
+  );
   const memory = await openLogMemory({
     ...{ client, schemas, namespace, settings, log, signal, nowMs, onFatal: life.fail },
   });
@@ -87,18 +88,4 @@ export async function openVerify(options: VerifyOptions, life: Life): Promise<Ro
     verifyEndpoint(createAnswers({ weigher, finder, memory, epoch })),
     symbolsEndpoint({ view, memory, store, markets }),
   ];
-}
-
-/** Holds nothing open. @throws ConfigError when the overrides cannot be read */
-function openMarkets(
-  { overridesPath, venueRules }: VerifyOptions,
-  log: Log,
-): { readonly markets: Markets; readonly look: () => void } {
-  const file = overridesPath === undefined ? undefined : openOverridesFile(overridesPath, log);
-  const markets = createMarkets(file?.overrides, createVenueOf(venueRules));
-  const look = () => {
-    const changed = file?.refresh();
-    if (changed !== undefined) markets.override(changed);
-  };
-  return { markets, look };
 }

@@ -1,7 +1,6 @@
-import { openOverridesFile } from '../../../lib/calendar/overrides-file.ts';
 import type { VenueOf } from '../../../lib/calendar/venue-rules.ts';
 import type { Life } from '../../../lib/run.ts';
-import { createMarkets } from '../../../lib/signal/markets.ts';
+import { OVERRIDES_LOOK_MS, openMarkets } from '../../../lib/signal/open-markets.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
 import { createChaos } from '../chaos/chaos.ts';
 import { CHAOS_SYMBOL } from '../chaos/chaos-schedule.ts';
@@ -32,7 +31,6 @@ export interface OpenQuietOptions {
 
 const QUIET_TICK_MS = 1_000;
 const CHAOS_TICK_MS = 100;
-const OVERRIDES_LOOK_MS = 10_000;
 
 /**
  * Opens the teller of quiet symbols and the player of `TEST:CHAOS`, with their timers.
@@ -40,8 +38,7 @@ const OVERRIDES_LOOK_MS = 10_000;
  */
 export function openQuiet(options: OpenQuietOptions): OpenQuiet {
   const { life, hub, connections, settings, nowMicros, overridesPath } = options;
-  const file = overridesPath === undefined ? undefined : openOverridesFile(overridesPath, life.log);
-  const markets = createMarkets(file?.overrides, options.venueOf);
+  const { markets, look } = openMarkets(overridesPath, options.venueOf, life.log);
   const quiet = createQuiet({
     ...{ markets, nowMicros, limits: LIMITS, isHearing: options.isHearing },
     symbolsMax: settings.symbols_max,
@@ -68,10 +65,7 @@ export function openQuiet(options: OpenQuietOptions): OpenQuiet {
       const timers = [
         setInterval(quiet.tick, QUIET_TICK_MS),
         setInterval(chaos.tick, CHAOS_TICK_MS),
-        setInterval(() => {
-          const changed = file?.refresh();
-          if (changed !== undefined) markets.override(changed);
-        }, OVERRIDES_LOOK_MS),
+        setInterval(look, OVERRIDES_LOOK_MS),
       ];
       life.onStop('quiet', () => timers.forEach(clearInterval));
     },
