@@ -156,7 +156,11 @@ describe('a browser’s socket', () => {
     const alice = createCustomer(base, outbox, 'alice');
     await alice.signUp();
     await alice.subscribe('pro');
-    const made = await alice.send('POST', '/api/stream/tickets');
+    // A change of the tier is in force within a second, not at once.
+    const made = await waitFor('the tier to be in force', async () => {
+      const answer = await alice.send('POST', '/api/stream/tickets');
+      return answer.status === 201 && answer;
+    });
     const client = await connect(`${urls[0]}?ticket=${made.body.ticket}`);
     await client.until('welcome');
     const { body } = await waitFor('the socket', async () => {

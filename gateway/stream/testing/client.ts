@@ -176,7 +176,7 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
         };
         const timer = setTimeout(() => {
           waiting.delete(check);
-          const types = frames.map((frame) => frame.type).slice(-10);
+          const types = frames.slice(-10).map((f) => (f.type === 'error' ? `${f.code}` : f.type));
           reject(new Error(`No ${type} in ${timeoutMs} ms; last: ${types.join(', ')}`));
         }, timeoutMs);
         waiting.add(check);
