@@ -29,11 +29,12 @@ export async function openProxy(engineUrl: string): Promise<EngineProxy> {
   const apply = (pair: Pair) => {
     const matching = [...modes].filter(([part]) => pair.name.includes(part));
     const mode = matching.at(-1)?.[1] ?? 'open';
+    // Away in any case: piped twice, every byte of the engine would come twice.
+    pair.server.unpipe(pair.client);
     if (mode === 'cut') {
       pair.client.destroy();
       pair.server.destroy();
     } else if (mode === 'frozen' || pair.isFrozen) {
-      pair.server.unpipe(pair.client);
       pair.server.pause();
     } else {
       pair.server.pipe(pair.client);
