@@ -9,8 +9,8 @@ export interface OpsServer {
 }
 
 /**
- * Serves /metrics (Prometheus text), /health (200 while the process lives) and /ready (200, or
- * 503 with the reason). Meant for a private address.
+ * Serves /metrics (Prometheus text), /metrics.json (the same for programs), /health (200 while the
+ * process lives) and /ready (200, or 503 with the reason). Meant for a private address.
  */
 export async function startOpsServer(options: {
   readonly host: string;
@@ -33,7 +33,15 @@ export async function startOpsServer(options: {
         (text) => answer(200, text, metricsRegistry.contentType),
         () => answer(500, '{"status":"error"}'),
       );
-    } else answer(404, '{"status":"not_found","known":["/metrics","/health","/ready"]}');
+    } else if (path === '/metrics.json') {
+      metricsRegistry.getMetricsAsJSON().then(
+        (metrics) => answer(200, JSON.stringify(metrics)),
+        () => answer(500, '{"status":"error"}'),
+      );
+    } else {
+      const known = ['/metrics', '/metrics.json', '/health', '/ready'];
+      answer(404, JSON.stringify({ status: 'not_found', known }));
+    }
   });
   server.requestTimeout = 5_000;
   server.headersTimeout = 5_000;

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database } from '../../lib/postgres/database.ts';
 import { createTestAccount, openTestDatabase } from '../../lib/testing/accounts.ts';
+import { type Balancer, openBalancer } from '../../lib/testing/balancer.ts';
 import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
 import { makePill, openPillWriter, type PillWriter } from '../../lib/testing/pills.ts';
 import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
 import { waitFor } from '../../lib/testing/wait.ts';
 import { formatCursor } from '../../schemas/position.ts';
 import { createClient } from '../../sdk/index.ts';
-import { type Balancer, openBalancer } from './testing/balancer.ts';
 
 const SYMBOLS = Array.from({ length: 50 }, (_, n) => `S${n}.T`);
 /** 20 pills every 20 ms: 1,000 a second, where the machine can. */

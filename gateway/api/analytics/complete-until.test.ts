@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { completeUntil } from './complete-until.ts';
 
 const NOW = 1_000;
-const stored = (of: Record<number, [offset: number, receivedAt: number | undefined]>) =>
-  new Map(
-    Object.entries(of).map(([p, [offset, receivedAt]]) => [Number(p), { offset, receivedAt }]),
-  );
+const stored = (of: Record<number, [offset: number, receivedAt: number]>) => ({
+  offsets: new Map(Object.entries(of).map(([p, [offset]]) => [Number(p), offset])),
+  receivedAts: new Map(Object.entries(of).map(([p, [, receivedAt]]) => [Number(p), receivedAt])),
+});
 const logged = (of: Record<number, number>, isCurrent = true) => ({
   offsets: new Map(Object.entries(of).map(([p, offset]) => [Number(p), offset])),
   isCurrent,

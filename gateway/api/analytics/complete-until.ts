@@ -1,18 +1,12 @@
 import type { Offsets } from '../../../schemas/position.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
+import type { Stored } from '../clickhouse/stored.ts';
 
 /** How far the log is known to be. */
 export interface Logged {
   readonly offsets: Offsets;
   /** That is how far it is now: the latest processor keeps up, and its view has been read. */
   readonly isCurrent: boolean;
-}
-
-/** How far one partition is in the table. */
-export interface StoredPartition {
-  readonly offset: number;
-  /** Receive time of its newest pill; undefined when it has none. */
-  readonly receivedAt: Micros | undefined;
 }
 
 /**
@@ -22,13 +16,13 @@ export interface StoredPartition {
  */
 export function completeUntil(
   { offsets, isCurrent }: Logged,
-  stored: ReadonlyMap<number, StoredPartition>,
+  stored: Pick<Stored, 'offsets' | 'receivedAts'>,
   now: Micros,
 ): Micros {
-  const partitions = new Set([...offsets.keys(), ...stored.keys()]);
+  const partitions = new Set([...offsets.keys(), ...stored.offsets.keys()]);
   const doubtful = [...partitions].filter(
-    (p) => !isCurrent || (stored.get(p)?.offset ?? -1) < (offsets.get(p) ?? -1),
+    (p) => !isCurrent || (stored.offsets.get(p) ?? -1) < (offsets.get(p) ?? -1),
   );
   if (!isCurrent && doubtful.length === 0) return 0;
-  return Math.min(now, ...doubtful.map((p) => stored.get(p)?.receivedAt ?? 0));
+  return Math.min(now, ...doubtful.map((p) => stored.receivedAts.get(p) ?? 0));
 }

@@ -6,11 +6,12 @@ export const ANALYTICS_LIMITS = {
   /** Questions that wait for their turn, and how long; over it 503. */
   waitingMax: 64,
   waitingMs: 2_000,
-  /** What one statement may cost. */
-  executionS: 5,
-  memoryBytes: 1_073_741_824,
-  rowsRead: 20_000_000,
-  rowsAnswered: 250_000,
+  /** What one statement may cost: ClickHouse ends it, and we after it. */
+  statementS: 5,
+  statementMs: 6_000,
+  statementBytesMax: 1_073_741_824,
+  statementRowsMax: 20_000_000,
+  statementRowsAnswered: 250_000,
   /** Answers that are kept, in all; the oldest used leaves first. */
   keptBytesMax: 33_554_432,
   /** How long it is known how far the table is. */

@@ -32,7 +32,7 @@ export function openAnalytics(of: AnalyticsOptions, life: Life): RouteOptions[] 
   const clickhouse = openClickHouse({
     url: config.clickhouseUrl,
     database: databaseName(config.namespace),
-    requestTimeoutMs: ANALYTICS_LIMITS.executionS * 1_000 + 1_000,
+    requestTimeoutMs: ANALYTICS_LIMITS.statementMs,
     connectionsMax: ANALYTICS_LIMITS.readingMax + 1, // one for how far the table is
   });
   life.onStop('clickhouse of analytics', () => clickhouse.close());

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { decimalSeconds } from '../../../lib/clickhouse.ts';
 import { createRollingWindow, robustZ } from '../../../lib/signal/rolling-window.ts';
 import { formatCursor } from '../../../schemas/position.ts';
-import { QuestionRefused } from './desk.ts';
+import { NoAnswer } from '../clickhouse/select.ts';
 import { BASELINE_PILLS, BASELINE_PILLS_MIN, OUTLIER_PILLS_MAX, RANGES } from './limits.ts';
 import { SYMBOL, WINDOW, WINDOW_EXAMPLE, WindowSchema, whole } from './parameters.ts';
 import type { Question, Sources } from './question.ts';
@@ -106,7 +106,7 @@ export function outliersQuestion({ desk }: Sources): Question<typeof QUERY, Aske
         baseline: BASELINE_PILLS,
         limit: OUTLIER_PILLS_MAX + 1,
       });
-      if (pills.length > OUTLIER_PILLS_MAX) throw new QuestionRefused('too_large');
+      if (pills.length > OUTLIER_PILLS_MAX) throw new NoAnswer('heavy', 'too many pills');
       const found = await findOutliers(pills, threshold);
       const data = found
         .sort((one, other) => Math.abs(other.z) - Math.abs(one.z))

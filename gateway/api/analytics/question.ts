@@ -6,11 +6,13 @@ import { type Static, type TObject, type TProperties, type TSchema, Type } from 
 import type { Micros } from '../../../schemas/timestamp.ts';
 import { refuse } from '../../http/refuse.ts';
 import { metered } from '../access-rule.ts';
+import { NoAnswer } from '../clickhouse/select.ts';
+import { toldAsOf } from '../clickhouse/stored.ts';
 import { endpoint } from '../endpoint.ts';
 import { matchesEtag } from '../etag.ts';
 import type { Parsed } from '../parameters.ts';
 import type { Turnstile } from '../turnstile.ts';
-import { type AsOf, type Desk, QuestionRefused, toldAsOf } from './desk.ts';
+import type { AsOf, Desk } from './desk.ts';
 import { ANALYTICS_LIMITS } from './limits.ts';
 import { toldWindow, type Window } from './window.ts';
 
@@ -49,7 +51,7 @@ export interface Question<Q extends TProperties, A extends { readonly window: Wi
   /** The first lines of the table. */
   readonly csvExample: string;
   parse(query: Static<TObject<Q>>, now: Micros): Parsed<A>;
-  /** @throws QuestionRefused */
+  /** @throws NoAnswer */
   find(asked: A, asOf: AsOf): Promise<Found>;
 }
 
@@ -72,7 +74,8 @@ interface Kept {
   readonly table: Table;
 }
 
-type Answerer = () => Promise<{ readonly kept: Kept; readonly keepMs: number }>;
+/** @returns undefined when there was no turn for it */
+type Answerer = () => Promise<{ readonly kept: Kept; readonly keepMs: number } | undefined>;
 
 /** Answers that are kept for a moment; of equal questions asked together one is worked on. */
 export function createKeeper() {
@@ -81,16 +84,12 @@ export function createKeeper() {
     // The table is made of the same values as the text.
     sizeCalculation: ({ json }) => json.length * 2,
     fetchMethod: async (_key, _stale, { options, context: answer }) => {
-      const { kept, keepMs } = await answer();
-      options.ttl = keepMs;
-      return kept;
+      const answered = await answer();
+      if (answered !== undefined) options.ttl = answered.keepMs;
+      return answered?.kept;
     },
   });
-  return async (key: string, answer: Answerer): Promise<Kept> => {
-    const kept = await cache.fetch(key, { context: answer });
-    if (kept === undefined) throw new QuestionRefused('overloaded');
-    return kept;
-  };
+  return (key: string, answer: Answerer) => cache.fetch(key, { context: answer });
 }
 
 /** Makes the endpoint of a question. */
@@ -103,17 +102,16 @@ export function questionEndpoint<Q extends TProperties, A extends { readonly win
     const asOf = await desk.asOf();
     const { body, table } = await question.find(asked, asOf);
     const etag = `W/"${createHash('sha256').update(JSON.stringify(body)).digest('base64url').slice(0, 22)}"`;
-    const told = { ...body, as_of: toldAsOf(epoch, asOf, nowMicros()) };
+    const told = { ...body, as_of: toldAsOf(epoch, asOf.stored, asOf.hasAll, nowMicros()) };
     const isSettled = asked.window.until <= asOf.completeUntil - backfillAgeUs;
     return {
       kept: { json: Buffer.from(JSON.stringify(told)), etag, table },
       keepMs: isSettled ? ANALYTICS_LIMITS.keptSettledMs : ANALYTICS_LIMITS.keptMs,
     };
   };
-  const inTurn = async <T>(request: FastifyRequest, work: () => Promise<T>): Promise<T> => {
+  const inTurn = async <T>(request: FastifyRequest, work: () => Promise<T>) => {
     const leave = await turnstile.enter(request.caller!.account.id);
-    if (leave === undefined) throw new QuestionRefused('overloaded');
-    return work().finally(leave);
+    return leave === undefined ? undefined : work().finally(leave);
   };
   const handle = async (request: FastifyRequest, reply: FastifyReply) => {
     const query = request.query as Static<TObject<Q>> & { readonly format?: 'json' | 'csv' };
@@ -123,11 +121,11 @@ export function questionEndpoint<Q extends TProperties, A extends { readonly win
     const key = `${question.name}?${JSON.stringify(Object.entries(rest).sort())}`;
     try {
       const kept = await keep(key, () => inTurn(request, () => answer(parsed.value)));
+      if (kept === undefined) return refuse(reply, 'overloaded', { retry_after_s: 1 });
       return send(request, reply, kept, format);
     } catch (error) {
-      if (error instanceof QuestionRefused)
-        return refuseQuestion(reply, error, parsed.value.window);
-      throw error;
+      if (!(error instanceof NoAnswer)) throw error;
+      return refuseQuestion(reply, error, parsed.value.window);
     }
   };
   return endpoint({
@@ -166,13 +164,12 @@ function send(
   return reply.type('text/csv; charset=utf-8; header=present').send(text);
 }
 
-function refuseQuestion(reply: FastifyReply, { why }: QuestionRefused, window: Window) {
-  if (why === 'overloaded') return refuse(reply, 'overloaded', { retry_after_s: 1 });
-  if (why === 'unavailable') return refuse(reply, 'analytics_unavailable', { retry_after_s: 2 });
+function refuseQuestion(reply: FastifyReply, { why }: NoAnswer, window: Window) {
+  if (why !== 'heavy') return refuse(reply, 'analytics_unavailable', { retry_after_s: 2 });
   const half = { since: Math.round((window.since + window.until) / 2), until: window.until };
   const { from, to } = toldWindow(half);
   return refuse(reply, 'query_too_large', {
-    detail: `The time asked for costs more than ${ANALYTICS_LIMITS.executionS} s, ${ANALYTICS_LIMITS.rowsRead} pills read or 1 GiB. Half of it may fit.`,
+    detail: `The time asked for costs more than ${ANALYTICS_LIMITS.statementS} s, ${ANALYTICS_LIMITS.statementRowsMax} pills read or 1 GiB. Half of it may fit.`,
     try: { from, to },
   });
 }

@@ -3,11 +3,11 @@ import Fastify from 'fastify';
 import { expect, test } from 'vitest';
 import { PROBLEMS } from '../../http/problem-catalogue.ts';
 import type { Caller } from '../caller.ts';
+import { NoAnswer } from '../clickhouse/select.ts';
 import { createHistory, type History, type HistorySources } from './history.ts';
 import { historyEndpoint } from './history-route.ts';
 import { signPage } from './page-token.ts';
 import { questionText } from './question.ts';
-import { NoAnswer } from './statements.ts';
 
 const PEPPER = Buffer.alloc(32, 7);
 const SYMBOL = '7203.T';
@@ -30,7 +30,7 @@ test.each([
   ['busy', 503, 'overloaded', 'after', '2'],
   ['away', 503, 'history_unavailable', 'after', '2'],
 ] as const)('%s: %i %s, to be repeated: %s', async (why, status, code, retry, retryAfter) => {
-  const fail = () => Promise.reject(new NoAnswer(why, undefined));
+  const fail = () => Promise.reject(new NoAnswer(why));
   const answer = await ask({ places: fail, times: fail }, '/api/pills?after=e2:');
   expect([answer.status, answer.body.code, answer.body.retry]).toEqual([status, code, retry]);
   expect(answer.headers['retry-after']).toBe(retryAfter);

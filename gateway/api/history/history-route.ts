@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { refuse } from '../../http/refuse.ts';
 import { callerOf } from '../caller.ts';
+import { NoAnswer } from '../clickhouse/select.ts';
 import { endpoint } from '../endpoint.ts';
 import { matchesEtag, pillsEtag } from '../etag.ts';
 import { queryOf } from '../parameters.ts';
@@ -11,7 +12,6 @@ import { prefersCsv } from './prefers-csv.ts';
 import { type HistoryQuery, parseHistoryQuery, questionText } from './question.ts';
 import { csvOf } from './rows.ts';
 import { HISTORY_ANSWER, HISTORY_DESCRIPTION, HistoryQuerySchema } from './schemas.ts';
-import { NoAnswer } from './statements.ts';
 
 export interface HistoryRouteOptions {
   readonly history: History;

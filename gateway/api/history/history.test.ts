@@ -4,7 +4,8 @@ import type { EffectivePill } from '../../../lib/order/judge.ts';
 import { makePill } from '../../../lib/testing/pills.ts';
 import { formatCursor, parsePosition } from '../../../schemas/position.ts';
 import { formatTimestamp } from '../../../schemas/timestamp.ts';
-import { type Answer, openWorld, type World } from './testing/world.ts';
+import type { Answer } from '../testing/platform.ts';
+import { openWorld, type World } from './testing/world.ts';
 
 // Of all three partitions.
 const SYMBOLS = ['7203.T', '0700.HK', 'M&M.NS', '9984.T', 'BHP.AX', 'TEST:H', 'S2.T'];

@@ -1,18 +1,18 @@
 import { nowMicros } from '../../../lib/clock.ts';
 import { formatPosition, type Offsets, parsePosition } from '../../../schemas/position.ts';
-import { formatTimestamp } from '../../../schemas/timestamp.ts';
 import type { ProblemCode } from '../../http/problem-catalogue.ts';
 import type { ProblemMembers } from '../../http/problems.ts';
+import type { Select } from '../clickhouse/select.ts';
+import { has, type Stored, toldAsOf } from '../clickhouse/stored.ts';
 import { fault, type ParameterFault } from '../parameters.ts';
 import type { Turnstile } from '../turnstile.ts';
 import type { LatestView } from '../view.ts';
 import type { AsOf, PageState, PlaceState, TimeState } from './page-token.ts';
 import { readPlaces, restAfter } from './place-pages.ts';
-import { has, type Progress, type Stored } from './progress.ts';
+import type { Progress } from './progress.ts';
 import { type PlaceQuestion, type TimeQuestion, timeFault } from './question.ts';
 import { type HistoryPill, pillOf } from './rows.ts';
 import { isForeign, type Log, reached, spanFaults, spanOf, wanted, widthFault } from './span.ts';
-import type { Select } from './statements.ts';
 import { readTimes } from './time-pages.ts';
 
 /** A page, before it is shown. */
@@ -56,19 +56,8 @@ export function createHistory(sources: HistorySources): History {
   const { select, progress, turnstile, log, view } = sources;
   const { epoch } = log;
 
-  const asOf = (stored: Stored): AsOf => {
-    const { offsets, receivedAt } = stored;
-    const isBehind = !has(stored, view.processed());
-    return {
-      position: formatPosition(epoch, offsets),
-      received_at: receivedAt === undefined ? null : formatTimestamp(receivedAt),
-      lag_ms: !isBehind
-        ? 0
-        : receivedAt === undefined
-          ? null
-          : Math.max(0, Math.round((nowMicros() - receivedAt) / 1_000)),
-    };
-  };
+  const asOf = (stored: Stored): AsOf =>
+    toldAsOf(epoch, stored, has(stored, view.processed()), nowMicros());
   const behind = (stored: Stored): Refusal => [
     'history_behind',
     { position: formatPosition(epoch, stored.offsets), retry_after_s: 1 },

@@ -2,6 +2,7 @@ import { databaseName, openClickHouse } from '../../../lib/clickhouse.ts';
 import type { Life } from '../../../lib/run.ts';
 import type { TopicSettings } from '../../../schemas/avro.ts';
 import { createPartitioner } from '../../../schemas/partition.ts';
+import { openSelect } from '../clickhouse/select.ts';
 import type { ApiConfig } from '../config.ts';
 import { createTurnstile } from '../turnstile.ts';
 import type { LatestView } from '../view.ts';
@@ -9,7 +10,6 @@ import { createHistory } from './history.ts';
 import { historyEndpoint } from './history-route.ts';
 import { HISTORY_LIMITS } from './limits.ts';
 import { createProgress } from './progress.ts';
-import { createSelect } from './statements.ts';
 
 /** Makes the route of history. ClickHouse may be away: then the route says so, nothing else does. */
 export function openHistory(
@@ -29,7 +29,10 @@ export function openHistory(
     connectionsMax: HISTORY_LIMITS.readingMax + 1, // one for how far it is
   });
   life.onStop('clickhouse', () => clickhouse.close());
-  const select = createSelect(clickhouse, life.log);
+  const select = openSelect(clickhouse, life.log, {
+    ...{ name: 'history', bounds: HISTORY_LIMITS },
+    settings: { max_threads: HISTORY_LIMITS.statementThreads },
+  });
   const history = createHistory({
     ...{ select, view: of.view, turnstile: createTurnstile(HISTORY_LIMITS) },
     progress: createProgress(select, epoch),

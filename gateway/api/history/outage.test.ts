@@ -2,15 +2,12 @@
 import net from 'node:net';
 import getPort from 'get-port';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { databaseName, openClickHouse } from '../../../lib/clickhouse.ts';
 import { nowMicros } from '../../../lib/clock.ts';
-import { silentLog } from '../../../lib/log.ts';
 import { createTestAccount, type TestAccount } from '../../../lib/testing/accounts.ts';
 import { makePill } from '../../../lib/testing/pills.ts';
 import { waitFor } from '../../../lib/testing/wait.ts';
 import { formatTimestamp } from '../../../schemas/timestamp.ts';
 import { HISTORY_LIMITS } from './limits.ts';
-import { createSelect } from './statements.ts';
 import { openWorld, type World } from './testing/world.ts';
 
 const SYMBOL = '7203.T';
@@ -143,15 +140,4 @@ describe('ClickHouse', () => {
       });
     },
   );
-
-  test('a statement over its bounds is told apart from one without an answer', async () => {
-    const { engines, name } = worlds[0]!.namespace;
-    const clickhouse = openClickHouse({ url: engines.clickhouseUrl, database: databaseName(name) });
-    const select = createSelect(clickhouse, silentLog, { ...HISTORY_LIMITS, statementS: 0.2 });
-    await expect(
-      select('SELECT count() FROM numbers_mt(100000000000) WHERE cityHash64(number) = 7'),
-    ).rejects.toMatchObject({ why: 'heavy' });
-    await expect(select('SELECT 1 FROM nowhere')).rejects.toMatchObject({ why: 'away' });
-    await clickhouse.close();
-  });
 });

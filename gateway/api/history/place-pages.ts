@@ -1,8 +1,8 @@
 import { TEST_PREFIX } from '../../../schemas/pill.ts';
+import type { Select } from '../clickhouse/select.ts';
 import { HISTORY_LIMITS } from './limits.ts';
 import { type HistoryRow, ROW_COLUMNS } from './rows.ts';
 import type { Stretch } from './span.ts';
-import type { Select } from './statements.ts';
 
 export interface At {
   readonly partition: number;

@@ -1,8 +1,8 @@
 import type { Micros } from '../../../schemas/timestamp.ts';
+import type { Select } from '../clickhouse/select.ts';
 import type { PageState } from './page-token.ts';
 import { AHEAD_MAX_MICROS } from './question.ts';
 import { type HistoryRow, ROW_COLUMNS } from './rows.ts';
-import type { Select } from './statements.ts';
 
 /** The last pill of the page before: order time, epoch, offset. */
 export type TimeKey = Extract<PageState, { key: unknown }>['key'];

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
+import { NoAnswer } from '../clickhouse/select.ts';
 import { createFinder, type FinderOptions } from './finder.ts';
 import { createRecent } from './recent.ts';
-import { type Store, StoreAway } from './store.ts';
+import type { Store } from './store.ts';
 
 const EPOCH = 'e1';
 
@@ -17,7 +18,7 @@ function finderOf(store: Partial<Store>) {
 }
 
 test('a table too large to tell its oldest pill is searched all the same', async () => {
-  const away = () => Promise.reject(new StoreAway('over 50,000,000 rows'));
+  const away = () => Promise.reject(new NoAnswer('heavy'));
   expect(await finderOf({ oldest: away }).find('7203.T', 'p-1')).toEqual({
     ...{ found: [], hasMore: false, fault: undefined, searchedFrom: undefined },
   });

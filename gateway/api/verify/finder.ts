@@ -1,10 +1,11 @@
 import { formatCursor } from '../../../schemas/position.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
+import { NoAnswer } from '../clickhouse/select.ts';
 import type { LatestView } from '../view.ts';
 import { VERIFY_LIMITS } from './limits.ts';
 import type { LogMemory } from './log-memory.ts';
 import type { Reason } from './reasons.ts';
-import { type Store, StoreAway, type StoredPill } from './store.ts';
+import type { Store, StoredPill } from './store.ts';
 import type { WeighedPill } from './verdict.ts';
 
 /** A pill that was looked for by its id. */
@@ -77,7 +78,7 @@ export function createFinder({ memory, store, view, epoch }: FinderOptions): Fin
     try {
       return (await store.oldest()) ?? recent.oldestAt;
     } catch (error) {
-      if (!(error instanceof StoreAway)) throw error;
+      if (!(error instanceof NoAnswer)) throw error;
       return undefined;
     }
   };
@@ -102,7 +103,7 @@ export function createFinder({ memory, store, view, epoch }: FinderOptions): Fin
         searchedFrom: isEmpty ? await oldest() : undefined,
       };
     } catch (error) {
-      if (!(error instanceof StoreAway)) throw error;
+      if (!(error instanceof NoAnswer)) throw error;
       const fault = incomplete('history does not answer');
       return { found: [], hasMore: false, fault, searchedFrom: undefined };
     }

@@ -3,14 +3,12 @@ import type { ClickHouse } from '../../../lib/clickhouse.ts';
 import type { Log } from '../../../lib/log.ts';
 import type { Offsets } from '../../../schemas/position.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
+import { kept } from '../clickhouse/kept.ts';
+import { NoAnswer, openSelect } from '../clickhouse/select.ts';
+import { readStored } from '../clickhouse/stored.ts';
 import { VERIFY_LIMITS } from './limits.ts';
 import type { WeighedPill } from './verdict.ts';
 import type { LivePill } from './window.ts';
-
-/** History did not answer, or not in time. */
-export class StoreAway extends Error {
-  override readonly name = 'StoreAway';
-}
 
 /** A pill that history holds. */
 export interface StoredPill extends WeighedPill {
@@ -18,7 +16,7 @@ export interface StoredPill extends WeighedPill {
   readonly epoch: string;
 }
 
-/** Older pills than memory holds, in ClickHouse. Everything rejects with `StoreAway` alone. */
+/** Older pills than memory holds, in ClickHouse. Everything rejects with `NoAnswer` alone. */
 export interface Store {
   /**
    * The last live pills of a symbol that stand before an offset of its partition, oldest first.
@@ -43,8 +41,6 @@ interface Times {
 
 /** Places at the beginning of a partition among which its oldest pill is looked for. */
 const FIRST_PLACES = 100;
-/** How often what fails is logged, at the most. */
-const LOG_EVERY_MS = 1_000;
 
 export function openStore(options: {
   readonly clickhouse: ClickHouse;
@@ -53,39 +49,22 @@ export function openStore(options: {
 }): Store {
   const { clickhouse, epoch, log } = options;
   const turns = pLimit(VERIFY_LIMITS.statementsMax);
-  let loggedAt = Number.NEGATIVE_INFINITY;
-
+  const run = openSelect(clickhouse, log, {
+    ...{ name: 'verify', bounds: VERIFY_LIMITS },
+    settings: { max_threads: 2, optimize_read_in_order: 1 },
+  });
   const select = async <T>(query: string, parameters: Readonly<Record<string, unknown>> = {}) => {
     if (turns.pendingCount >= VERIFY_LIMITS.statementsWaitingMax) {
-      throw new StoreAway('too many statements wait');
+      throw new NoAnswer('busy', 'too many statements wait');
     }
     // The wait for a turn counts too: what comes later than this is not waited for by anybody.
-    const abort_signal = AbortSignal.timeout(VERIFY_LIMITS.statementMs);
-    return turns(async () => {
-      try {
-        abort_signal.throwIfAborted();
-        const result = await clickhouse.query({
-          ...{ query, format: 'JSONEachRow', abort_signal },
-          query_params: { epoch, ...parameters },
-          clickhouse_settings: SETTINGS,
-        });
-        return await result.json<T>();
-      } catch (error) {
-        if (performance.now() - loggedAt > LOG_EVERY_MS) {
-          loggedAt = performance.now();
-          log.warn({ err: error }, 'verify has no answer of ClickHouse');
-        }
-        throw new StoreAway('ClickHouse does not answer', { cause: error });
-      }
-    });
+    const signal = AbortSignal.timeout(VERIFY_LIMITS.statementMs);
+    return turns(() => run<T>(query, { epoch, ...parameters }, signal));
   };
 
   const progress = kept(VERIFY_LIMITS.progressMaxAgeMs, async () => {
-    const rows = await select<{ partition: number; last: number }>(
-      `SELECT partition, max(offset) AS last FROM pills_progress
-       WHERE epoch = {epoch:String} GROUP BY partition`,
-    );
-    return new Map(rows.map(({ partition, last }) => [partition, last]));
+    const { offsets } = await readStored(select, epoch);
+    return offsets;
   });
   const oldest = kept(VERIFY_LIMITS.firstsMaxAgeMs, async () => {
     const first = async (where: string) => {
@@ -105,7 +84,7 @@ export function openStore(options: {
     oldest,
     async older(symbol, partition, before, max) {
       const stored = (await progress()).get(partition) ?? -1;
-      if (stored < before - 1) throw new StoreAway('the sink is behind');
+      if (stored < before - 1) throw new NoAnswer('away', 'the sink is behind');
       // In the order of the table's key, so that it reads no more than it answers; repeats that are
       // not merged yet stand side by side.
       const rows = await select<{ spread: number; received: number }>(
@@ -145,36 +124,5 @@ export function openStore(options: {
       );
       return new Map(rows.map(({ symbol, first }) => [symbol, first]));
     },
-  };
-}
-
-const SETTINGS = {
-  max_execution_time: VERIFY_LIMITS.statementS,
-  max_rows_to_read: String(VERIFY_LIMITS.statementRowsMax),
-  max_memory_usage: String(VERIFY_LIMITS.statementBytesMax),
-  max_threads: 2,
-  output_format_json_quote_64bit_integers: 0,
-  optimize_read_in_order: 1,
-  cancel_http_readonly_queries_on_client_close: 1,
-} as const;
-
-/** Asks once for all who want to know, and believes the answer for a while. */
-function kept<T>(maxAgeMs: number, ask: () => Promise<T>): () => Promise<T> {
-  let known: { readonly value: T; readonly atMs: number } | undefined;
-  let asking: Promise<T> | undefined;
-  return () => {
-    if (known !== undefined && performance.now() - known.atMs < maxAgeMs) {
-      return Promise.resolve(known.value);
-    }
-    const atMs = performance.now();
-    asking ??= ask()
-      .then((value) => {
-        known = { value, atMs };
-        return value;
-      })
-      .finally(() => {
-        asking = undefined;
-      });
-    return asking;
   };
 }

@@ -6,10 +6,11 @@ import { formatCursor } from '../../../schemas/position.ts';
 import { formatTimestamp, type Micros } from '../../../schemas/timestamp.ts';
 import { refuse } from '../../http/refuse.ts';
 import { metered } from '../access-rule.ts';
+import { NoAnswer } from '../clickhouse/select.ts';
 import { endpoint } from '../endpoint.ts';
 import type { LatestView } from '../view.ts';
 import type { LogMemory } from './log-memory.ts';
-import { type Store, StoreAway } from './store.ts';
+import type { Store } from './store.ts';
 
 export const PAGE_MAX = 500;
 const PAGE_DEFAULT = 100;
@@ -120,7 +121,7 @@ async function firstsOf(rows: readonly LatestRow[], store: Store): Promise<Map<s
   try {
     return await store.firsts(rows.map(({ pill }) => pill.symbol));
   } catch (error) {
-    if (!(error instanceof StoreAway)) throw error;
+    if (!(error instanceof NoAnswer)) throw error;
     return new Map();
   }
 }

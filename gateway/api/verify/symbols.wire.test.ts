@@ -1,60 +1,21 @@
-import getPort from 'get-port';
-import { request } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Database } from '../../../lib/postgres/database.ts';
-import {
-  createTestAccount,
-  openTestDatabase,
-  type TestAccount,
-} from '../../../lib/testing/accounts.ts';
-import { createNamespace, type Namespace } from '../../../lib/testing/namespace.ts';
-import { makePill, openPillWriter, type PillWriter } from '../../../lib/testing/pills.ts';
-import { startProcess, type TestProcess } from '../../../lib/testing/process.ts';
+import { makePill } from '../../../lib/testing/pills.ts';
 import { waitFor } from '../../../lib/testing/wait.ts';
 import { formatCursor } from '../../../schemas/position.ts';
 import { formatTimestamp } from '../../../schemas/timestamp.ts';
+import { openPlatform, type Platform } from '../testing/platform.ts';
 
 const NAMES = ['^N225', '0700.HK', '7203.T', 'AAPL', 'USD/JPY'].sort();
 
-let namespace: Namespace;
-let writer: PillWriter;
-let db: Database;
-let account: TestAccount;
-let processes: TestProcess[];
-let base: string;
+let platform: Platform;
 
 beforeAll(async () => {
-  namespace = await createNamespace();
-  writer = await openPillWriter(namespace);
-  db = openTestDatabase(namespace);
-  account = await createTestAccount(db, namespace, {
-    tier: 'basic',
-    ratePerS: 500,
-    rateBurst: 500,
-  });
-  const port = String(await getPort());
-  base = `http://127.0.0.1:${port}`;
-  processes = [
-    await startProcess('pipelines/main.js', ['latest'], namespace.env),
-    await startProcess('pipelines/main.js', ['analytics'], namespace.env),
-    await startProcess('gateway/api/main.js', [], { ...namespace.env, API_PORT: port }),
-  ];
-  await Promise.all(processes.map((process) => process.ready()));
+  platform = await openPlatform({ account: { tier: 'basic', ratePerS: 500, rateBurst: 500 } });
 });
 
-afterAll(async () => {
-  await Promise.all((processes ?? []).map((process) => process.stop()));
-  await writer?.close();
-  await db?.destroy();
-});
+afterAll(() => platform?.close());
 
-async function list(query: string) {
-  const { statusCode, body } = await request(`${base}/api/symbols?${query}`, {
-    headers: { 'x-api-key': account.key },
-  });
-  // biome-ignore lint/suspicious/noExplicitAny: the test looks at members
-  return { status: statusCode, body: (await body.json()) as any };
-}
+const list = (query: string) => platform.ask(`/api/symbols?${query}`);
 
 test('nothing yet: an empty page', async () => {
   expect((await list('')).body).toEqual({ data: [], next: null });
@@ -62,9 +23,9 @@ test('nothing yet: an empty page', async () => {
 
 test('what exists, by name and in pages: venue, first and last pill; no test symbols', async () => {
   const first = makePill({ symbol: '7203.T', timestamp: 1_700_000_000_000_000 }); // backfill
-  await writer.write([first, makePill({ symbol: 'TEST:X' })]);
+  await platform.write([first, makePill({ symbol: 'TEST:X' })]);
   const last = NAMES.map((symbol) => makePill({ symbol }));
-  const acks = await writer.write(last);
+  const acks = await platform.write(last);
   const page = await waitFor('all symbols', async () => {
     const { body } = await list('');
     const isWhole = body.data.every((one: { first_at: unknown }) => one.first_at !== null);
@@ -105,7 +66,7 @@ test('what exists, by name and in pages: venue, first and last pill; no test sym
 test('the usual cadence, once there are two arrivals', async () => {
   const now = Date.now() * 1000;
   for (const ms of [4_000, 3_000, 2_000, 1_000]) {
-    await writer.write([makePill({ symbol: '0001.T', received_at: now - ms * 1000 })]);
+    await platform.write([makePill({ symbol: '0001.T', received_at: now - ms * 1000 })]);
   }
   await waitFor('the cadence', async () => {
     const { body } = await list('limit=1');

@@ -1,84 +1,36 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
 import getPort from 'get-port';
 import { Compile } from 'typebox/compile';
-import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Database } from '../../../lib/postgres/database.ts';
-import {
-  createTestAccount,
-  openTestDatabase,
-  type TestAccount,
-} from '../../../lib/testing/accounts.ts';
-import { createNamespace, type Namespace } from '../../../lib/testing/namespace.ts';
-import { makePill, openPillWriter, type PillWriter } from '../../../lib/testing/pills.ts';
-import { startProcess, type TestProcess } from '../../../lib/testing/process.ts';
+import { makePill } from '../../../lib/testing/pills.ts';
+import { startProcess } from '../../../lib/testing/process.ts';
 import { waitFor } from '../../../lib/testing/wait.ts';
 import { formatCursor } from '../../../schemas/position.ts';
 import { formatTimestamp } from '../../../schemas/timestamp.ts';
+import { openPlatform, type Platform, venueRulesFile } from '../testing/platform.ts';
 import { AnswerSchema } from './schemas.ts';
 
-let namespace: Namespace;
-let writer: PillWriter;
-let db: Database;
-let basic: TestAccount;
-let latest: TestProcess;
-let analytics: TestProcess;
-let api: TestProcess;
-/** Without ClickHouse, and with a venue for coins. */
-let blind: TestProcess;
-let base: string;
+let platform: Platform;
+/** Address of an API without ClickHouse, and with a venue for coins. */
 let blindBase: string;
 
 const answers = Compile(AnswerSchema);
 
-/** A file of rules. @returns its path */
-function venueRules(rules: object): string {
-  const file = path.join(mkdtempSync(path.join(os.tmpdir(), 'pillole-verify-')), 'venues.json');
-  writeFileSync(file, JSON.stringify(rules));
-  return file;
-}
-
 beforeAll(async () => {
-  namespace = await createNamespace();
-  writer = await openPillWriter(namespace);
-  db = openTestDatabase(namespace);
-  basic = await createTestAccount(db, namespace, {
-    ...{ tier: 'basic', callsPerDay: 100_000, ratePerS: 1_000, rateBurst: 1_000 },
+  platform = await openPlatform({
+    account: { tier: 'basic', callsPerDay: 100_000, ratePerS: 1_000, rateBurst: 1_000 },
   });
-  const start = async (env: Record<string, string> = {}) => {
-    const port = String(await getPort());
-    const process = await startProcess('gateway/api/main.js', [], {
-      ...{ ...namespace.env, API_PORT: port, ...env },
-    });
-    return [process, `http://127.0.0.1:${port}`] as const;
-  };
-  latest = await startProcess('pipelines/main.js', ['latest'], namespace.env);
-  analytics = await startProcess('pipelines/main.js', ['analytics'], namespace.env);
-  [api, base] = await start();
-  [blind, blindBase] = await start({
+  blindBase = await platform.startApi({
     CLICKHOUSE_URL: `http://127.0.0.1:${await getPort()}`,
-    VENUE_RULES: venueRules({ suffix: { '-USDT': 'ALWAYS' } }),
+    VENUE_RULES: await venueRulesFile({ suffix: { '-USDT': 'ALWAYS' } }),
   });
-  await Promise.all([latest, analytics, api, blind].map((process) => process.ready()));
 });
 
-afterAll(async () => {
-  latest?.child.kill('SIGCONT');
-  await Promise.all([api, blind, latest, analytics].map((process) => process?.stop()));
-  await writer?.close();
-  await db?.destroy();
-});
+afterAll(() => platform?.close());
 
-async function ask(query: string, at = base, key = basic.key) {
-  const { statusCode, headers, body } = await request(`${at}/api/market/verify?${query}`, {
-    headers: { 'x-api-key': key },
-  });
-  const text = await body.text();
-  const answer = JSON.parse(text);
-  if (statusCode === 200) expect([...answers.Errors(answer)], text).toEqual([]);
-  return { status: statusCode, headers, body: answer };
+async function ask(query: string, of: Parameters<Platform['ask']>[1] = {}) {
+  const answer = await platform.ask(`/api/market/verify?${query}`, of);
+  if (answer.status === 200) expect([...answers.Errors(answer.body)], answer.text).toEqual([]);
+  return answer;
 }
 
 let written = 0;
@@ -89,7 +41,7 @@ async function write(symbol: string, count: number, fields: Parameters<typeof ma
     const gross_spread_percent = 0.1 + (written % 10) / 100;
     return makePill({ symbol, id: `p${written}`, gross_spread_percent, ...fields });
   });
-  const acks = await writer.write(pills);
+  const acks = await platform.write(pills);
   return pills.map((pill, at) => ({
     ...pill,
     cursor: formatCursor(acks[at]!.partition, acks[at]!.offset),
@@ -97,9 +49,9 @@ async function write(symbol: string, count: number, fields: Parameters<typeof ma
 }
 
 /** Asks until the verdict is about this pill. */
-const about = (query: string, cursor: string, at = base) =>
+const about = (query: string, cursor: string, of: Parameters<Platform['ask']>[1] = {}) =>
   waitFor(`the verdict about ${cursor}`, async () => {
-    const { body } = await ask(query, at);
+    const { body } = await ask(query, of);
     return body.pill?.cursor === cursor && body;
   });
 
@@ -213,7 +165,7 @@ describe('by id', () => {
   test('what came of it: repeats and conflicts, and the first one’s values', async () => {
     const [pill] = await write('TEST:TWICE', 1);
     const { cursor, ...again } = pill!;
-    await writer.write([again, again, makePill({ ...again, confidence: 1 })]);
+    await platform.write([again, again, makePill({ ...again, confidence: 1 })]);
     const body = await waitFor('the repeats', async () => {
       const answer = await ask(`symbol=TEST:TWICE&id=${pill!.id}`);
       return answer.body.conflicts === 1 && answer.body;
@@ -241,14 +193,14 @@ describe('by id', () => {
     expect(body).toMatchObject({
       ...{ subject: { symbol: 'TEST:ID', id: 'nope' }, published: false, verdict: 'unknown' },
       reasons: [{ code: 'id_not_found', detail: 'not among pills up to position' }],
-      position: expect.stringMatching(new RegExp(`^${namespace.settings.epoch}:`)),
+      position: expect.stringMatching(new RegExp(`^${platform.namespace.settings.epoch}:`)),
       searched_from: expect.any(String),
     });
-    const blindly = await ask('symbol=TEST:ID&id=nope', blindBase);
+    const blindly = await ask('symbol=TEST:ID&id=nope', { base: blindBase });
     expect(blindly.body).toMatchObject({
       ...{ published: null, verdict: 'unknown', reasons: [{ code: 'search_incomplete' }] },
     });
-    const list = await ask('id=nope', blindBase);
+    const list = await ask('id=nope', { base: blindBase });
     expect(list.body).toMatchObject({
       ...{ data: [], complete: false, reasons: [{ code: 'search_incomplete' }] },
     });
@@ -258,7 +210,7 @@ describe('by id', () => {
 describe('never verified while a part it rests on is away', () => {
   test('ClickHouse away: memory is enough from 30 pills on, and is not before', async () => {
     const few = (await write('TEST:FEW', 29)).at(-1)!;
-    const body = await about('symbol=TEST:FEW', few.cursor, blindBase);
+    const body = await about('symbol=TEST:FEW', few.cursor, { base: blindBase });
     expect(body.reasons).toEqual([
       {
         code: 'spread_history_unavailable',
@@ -267,7 +219,7 @@ describe('never verified while a part it rests on is away', () => {
     ]);
     expect(body.verdict).toBe('unknown');
     const [one] = await write('TEST:FEW', 1);
-    const enough = await about('symbol=TEST:FEW', one!.cursor, blindBase);
+    const enough = await about('symbol=TEST:FEW', one!.cursor, { base: blindBase });
     expect(enough).toMatchObject({ verdict: 'verified', spread: { n: 30 } });
     // Where history answers, those are known to be all there are.
     const young = (await write('TEST:YOUNG', 3)).at(-1)!;
@@ -280,7 +232,7 @@ describe('never verified while a part it rests on is away', () => {
 
   test('the latest processor frozen: unknown, though the last pill is young', async () => {
     await write('TEST:LAG', 40);
-    latest.child.kill('SIGSTOP');
+    platform.latest.child.kill('SIGSTOP');
     try {
       const lagging = await waitFor('the lag to be told', async () => {
         await write('TEST:LAG', 1);
@@ -289,7 +241,7 @@ describe('never verified while a part it rests on is away', () => {
       });
       expect([lagging.verdict, lagging.usable]).toEqual(['unknown', false]);
     } finally {
-      latest.child.kill('SIGCONT');
+      platform.latest.child.kill('SIGCONT');
     }
     await waitFor('the way back', async () => {
       const [pill] = await write('TEST:LAG', 1);
@@ -304,7 +256,7 @@ test('a market that never closes, by VENUE_RULES: verified at any hour; without 
   await write(symbol, 35);
   const verdict = await waitFor('a yes', async () => {
     const [pill] = await write(symbol, 1);
-    const body = await about(`symbol=${symbol}`, pill!.cursor, blindBase);
+    const body = await about(`symbol=${symbol}`, pill!.cursor, { base: blindBase });
     return body.verdict === 'verified' && body;
   });
   expect(verdict.market).toMatchObject({ venue: 'ALWAYS', now: 'open', basis: 'always_open' });
@@ -317,9 +269,9 @@ test.each([
   ['gateway/api/main.js', 'API_PORT'],
   ['gateway/stream/main.js', 'STREAM_PORT'],
 ])('%s refuses to start with faulty rules, in one sentence', async (entry, port) => {
-  const rules = venueRules({ suffix: { '-USDT': 'NOWHERE' } });
+  const rules = await venueRulesFile({ suffix: { '-USDT': 'NOWHERE' } });
   const process = await startProcess(entry, [], {
-    ...{ ...namespace.env, [port]: String(await getPort()), VENUE_RULES: rules },
+    ...{ ...platform.namespace.env, [port]: String(await getPort()), VENUE_RULES: rules },
   });
   expect(await process.exited).toBe(2);
   expect(process.output()).toMatch(/VENUE_RULES .* is faulty: suffix "-USDT": no such venue; /);
@@ -328,5 +280,5 @@ test.each([
 test('every call counts once, and needs a key', async () => {
   const { headers } = await ask('symbols=TEST:A,TEST:B');
   expect(String(headers.ratelimit)).toMatch(/"daily";r=\d+/);
-  expect((await ask('symbol=TEST:A', base, 'pil_live_none')).status).toBe(401);
+  expect((await ask('symbol=TEST:A', { key: 'pil_live_none' })).status).toBe(401);
 });

@@ -53,7 +53,7 @@ export function walk(
 
 /** Writes pills, 500 at a time, each with a receive time of its own; tells them as logged. */
 export async function log(
-  writer: PillWriter,
+  writer: Pick<PillWriter, 'write'>,
   pills: readonly PillRecord[],
   backfillAgeUs: number,
 ): Promise<LoggedPill[]> {

@@ -51,7 +51,7 @@ export function within(
 
 /** Type 7 of Hyndman and Fan, as numpy and spreadsheets have it. */
 export function percentile(values: readonly number[], level: number): number {
-  const sorted = [...values].sort((one, other) => one - other);
+  const sorted = Float64Array.from(values).sort();
   const place = (sorted.length - 1) * level;
   const below = sorted[Math.floor(place)]!;
   return below + (sorted[Math.ceil(place)]! - below) * (place - Math.floor(place));
@@ -128,7 +128,7 @@ export function states(
   return found;
 }
 
-/** What the spread did after each pill. */
+/** What the spread did after each pill. @param judged of each symbol in order */
 export function trackRecord(
   judged: readonly EffectivePill[],
   all: readonly EffectivePill[],
@@ -143,18 +143,20 @@ export function trackRecord(
       own.filter(({ backfill }) => !backfill),
     );
   }
+  // How many of a symbol are up to the end of a horizon, which only goes forward.
+  const places = new Map<string, number>();
   return judged.map((pill) => {
     if (pill.backfill) return { pill, outcome: 'excluded_backfill', after: undefined };
     const end = pill.order + horizonUs;
     if (end > asOf) return { pill, outcome: 'unsettled', after: undefined };
     const own = live.get(pill.symbol)!;
-    let after: EffectivePill | undefined;
-    for (let at = own.indexOf(pill) + 1; at < own.length && own[at]!.order <= end; at += 1) {
-      if (own[at]!.order > pill.order) after = own[at];
-    }
-    const isSeen = after !== undefined && after.order >= end - ageMaxUs;
-    return isSeen
-      ? { pill, outcome: 'settled', after: after!.spread }
+    let place = places.get(pill.symbol) ?? 0;
+    while (place < own.length && own[place]!.order <= end) place += 1;
+    places.set(pill.symbol, place);
+    const last = own[place - 1]!;
+    const after = last.order > pill.order ? last : undefined;
+    return after !== undefined && after.order >= end - ageMaxUs
+      ? { pill, outcome: 'settled', after: after.spread }
       : { pill, outcome: 'not_observable', after: undefined };
   });
 }

@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { nowMicros } from '../../../lib/clock.ts';
+import { createRandom, walk } from './testing/market.ts';
+import * as plain from './testing/recompute.ts';
+import { DAY_US, openWorld, SEED, type World } from './testing/world.ts';
+
+const WALKS = ['7203.T', '6758.T', '0700.HK'];
+let world: World;
+
+beforeAll(async () => {
+  const longAgo = walk('EUR/JPY', nowMicros() - 30 * DAY_US, 3_600, createRandom(SEED));
+  world = await openWorld({ walks: WALKS, others: longAgo });
+}, 120_000);
+
+afterAll(() => world?.close());
+
+describe(`the same figures as computed from the pills in plain code (SEED=${SEED})`, () => {
+  test('a correlation', async () => {
+    const [since, until] = [world.began, world.began + 7_200e6];
+    const { body } = await world.ask('correlation', {
+      symbols: WALKS.join(),
+      from: since,
+      to: until,
+      min_n: 10,
+    });
+    const changes = WALKS.map((symbol) => {
+      const closes = plain.bars(plain.within(world.pills, symbol, since, until), 60e6);
+      const found = new Map<number, number>();
+      for (const [start, { close }] of closes) {
+        const before = closes.get(start - 60e6);
+        if (before !== undefined) found.set(start, close - before.close);
+      }
+      return found;
+    });
+    for (const [one, xs] of changes.entries()) {
+      for (const [other, ys] of changes.entries()) {
+        const common = [...xs].flatMap(([start, x]) =>
+          ys.has(start) ? [[x, ys.get(start)!] as const] : [],
+        );
+        const n = common.length;
+        const sum = (of: (x: number, y: number) => number) =>
+          common.reduce((total, [x, y]) => total + of(x, y), 0);
+        const r =
+          (n * sum((x, y) => x * y) - sum((x) => x) * sum((_, y) => y)) /
+          Math.sqrt(
+            (n * sum((x) => x * x) - sum((x) => x) ** 2) *
+              (n * sum((_, y) => y * y) - sum((_, y) => y) ** 2),
+          );
+        expect(body.n[one][other]).toBe(n);
+        expect(body.r[one][other]).toBeCloseTo(r, 9);
+      }
+    }
+    const { body: few } = await world.ask('correlation', {
+      symbols: '7203.T,6758.T',
+      from: since,
+      to: until,
+      min_n: 5_000,
+    });
+    expect(few.r).toEqual([
+      [null, null],
+      [null, null],
+    ]);
+  });
+
+  test.each(['1m', '5m', '60m'] as const)('a track record at %s', async (horizon) => {
+    const horizonUs = { '1m': 60e6, '5m': 300e6, '60m': 3_600e6 }[horizon];
+    const [since, until] = [world.began, world.began + 7_200e6];
+    const own = WALKS.flatMap((symbol) => plain.within(world.pills, symbol, since, until));
+    const record = plain.trackRecord(own, world.pills, {
+      horizonUs,
+      ageMaxUs: 60e6,
+      asOf: nowMicros(),
+    });
+    const { body } = await world.ask('confidence', {
+      symbol: '*',
+      horizon,
+      from: since,
+      to: until,
+    });
+    const count = (name: string) => record.filter(({ outcome }) => outcome === name).length;
+    expect(body.pills).toEqual({
+      all: own.length,
+      settled: count('settled'),
+      unsettled: 0,
+      not_observable: count('not_observable'),
+      excluded_backfill: 0,
+      above_scale: 0,
+    });
+    expect(count('not_observable')).toBeGreaterThan(0);
+    for (const [at, bucket] of (body.buckets as Record<string, number>[]).entries()) {
+      const inside = record.filter(
+        ({ outcome, pill }) =>
+          outcome === 'settled' && Math.min(9, Math.floor((pill.confidence / 1) * 10)) === at,
+      );
+      const hits = inside.filter(
+        ({ pill, after }) => Math.abs(after!) < Math.abs(pill.spread),
+      ).length;
+      expect(bucket).toMatchObject({ n: inside.length, hits });
+      expect(bucket.rate).toBeCloseTo(hits / inside.length, 12);
+      expect(bucket.mean_change).toBeCloseTo(
+        plain.mean(inside.map(({ pill, after }) => after! - pill.spread)),
+        9,
+      );
+    }
+  });
+
+  test('what is not settled, and backfill, are named apart', async () => {
+    const own = plain.within(world.pills, 'EUR/JPY', 0, nowMicros());
+    const range = { from: own[0]!.order, to: own.at(-1)!.order + 1 };
+    const { body } = await world.ask('confidence', { symbol: 'EUR/JPY', horizon: '1m', ...range });
+    expect(body.pills).toMatchObject({
+      all: own.length,
+      settled: 0,
+      excluded_backfill: own.length,
+    });
+    expect(body.buckets).toEqual([]);
+  });
+});

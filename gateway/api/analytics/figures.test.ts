@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { formatTimestamp } from '../../../schemas/timestamp.ts';
+import * as plain from './testing/recompute.ts';
+import { near, openWorld, SEED, type World } from './testing/world.ts';
+
+let world: World;
+
+beforeAll(async () => {
+  world = await openWorld({ walks: ['7203.T', '6758.T'] });
+}, 120_000);
+
+afterAll(() => world?.close());
+
+describe(`the same figures as computed from the pills in plain code (SEED=${SEED})`, () => {
+  test('a summary', async () => {
+    const [since, until] = [world.began + 600e6, world.began + 5_000e6];
+    const own = plain.within(world.pills, '7203.T', since, until);
+    const spreads = own.map(({ spread }) => spread);
+    const confidences = own.map(({ confidence }) => confidence);
+    const { body } = await world.ask('summary', { symbol: '7203.T', from: since, to: until });
+    expect(body).toMatchObject({
+      symbol: '7203.T',
+      window: { from: formatTimestamp(since), to: formatTimestamp(until) },
+      count: own.length,
+      spread: near({
+        mean: plain.mean(spreads),
+        stddev: plain.deviation(spreads),
+        min: Math.min(...spreads),
+        max: Math.max(...spreads),
+        p05: plain.percentile(spreads, 0.05),
+        p50: plain.percentile(spreads, 0.5),
+        p95: plain.percentile(spreads, 0.95),
+      }) as object,
+      confidence: near({
+        mean: plain.mean(confidences),
+        p50: plain.percentile(confidences, 0.5),
+      }) as object,
+      last: {
+        timestamp: formatTimestamp(own.at(-1)!.timestamp),
+        gross_spread_percent: own.at(-1)!.spread,
+      },
+      as_of: { position: expect.stringMatching(/^[a-z0-9]+:\d/), lag_ms: expect.any(Number) },
+    });
+  });
+
+  test.each([1, 7, 60, 600])('states, held %i s', async (hold) => {
+    const [since, until] = [world.began + 333e6, world.began + 6_200e6];
+    const own = plain.within(world.pills, '6758.T', since - hold * 1e6, until);
+    const expected = plain.states(own, since, until, hold * 1e6);
+    const { body } = await world.ask('states', {
+      symbol: '6758.T',
+      from: since,
+      to: until,
+      max_hold_s: hold,
+    });
+    const got = body.data as {
+      market_state: string;
+      seconds: number;
+      share: number;
+      spells: number;
+      pills: number;
+    }[];
+    expect(
+      Object.fromEntries(
+        got.map(({ market_state, seconds, spells }) => [market_state, { seconds, spells }]),
+      ),
+    ).toEqual(near(Object.fromEntries(expected)));
+    expect(got.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1, 9);
+    for (const { market_state, pills: count } of got) {
+      const inside = own.filter(({ state, order }) => state === market_state && order >= since);
+      expect(count, market_state).toBe(inside.length);
+    }
+  });
+
+  test('outliers', async () => {
+    const [since, until] = [world.began + 3_600e6, world.began + 7_200e6];
+    const own = plain.within(world.pills, '7203.T', 0, until);
+    const scores = plain
+      .outlierScores(own)
+      .filter(({ pill, z }) => pill.order >= since && z !== undefined && Math.abs(z) >= 5);
+    expect(scores.length).toBeGreaterThan(3);
+    const { body } = await world.ask('outliers', {
+      symbol: '7203.T',
+      from: since,
+      to: until,
+      threshold: 5,
+      limit: 1_000,
+    });
+    expect(body.count).toBe(scores.length);
+    const byId = new Map(scores.map(({ pill, z }) => [pill.id, z!]));
+    for (const { id, z } of body.data as { id: string; z: number }[]) {
+      expect(z).toBeCloseTo(byId.get(id)!, 6);
+    }
+  });
+
+  test('the cadence, and why it was broken', async () => {
+    const own = world.pills
+      .filter(({ symbol, backfill }) => symbol === '7203.T' && !backfill)
+      .map(({ receivedAt }) => receivedAt)
+      .sort((one, other) => one - other);
+    const intervals = own.slice(1).map((at, place) => (at - own[place]!) / 1_000);
+    const { body } = await world.ask('cadence', {
+      symbol: '7203.T',
+      from: world.writtenFrom,
+      to: world.writtenUntil + 1,
+    });
+    expect(body).toMatchObject({
+      count: intervals.length,
+      interval_ms: near({
+        p50: plain.percentile(intervals, 0.5),
+        p95: plain.percentile(intervals, 0.95),
+        max: Math.max(...intervals),
+      }) as object,
+      late_after_ms: 5_000,
+    });
+  });
+});
