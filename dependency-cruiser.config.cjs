@@ -63,10 +63,21 @@ module.exports = {
     },
     {
       name: 'nobody-imports-the-sdk',
-      comment: 'Customers do; the platform does not lean on its own client.',
+      comment:
+        'Customers do, and the page as one of them; the platform does not lean on its client.',
       severity: 'error',
-      from: { pathNot: '^sdk/|\\.test\\.ts$' },
+      from: { pathNot: '^sdk/|^gateway/console/page/|\\.test\\.ts$' },
       to: { path: '^sdk/' },
+    },
+    {
+      name: 'the-page-imports-the-sdk-only',
+      comment: 'It runs in browsers, and has what customers have.',
+      severity: 'error',
+      from: { path: '^gateway/console/page/' },
+      to: {
+        path: '^(schemas|lib|gateway|pipelines|generator|deploy|benchmarks)/',
+        pathNot: '^gateway/console/page/',
+      },
     },
     {
       name: 'nobody-imports-a-main',
@@ -84,6 +95,7 @@ module.exports = {
       '^lib/kafka/',
       '^deploy/local/kafka-ready\\.ts$',
       '^generator/examples/',
+      '^benchmarks/ingest/naive-main\\.ts$', // what ingest is measured against
     ]),
     only('avro', 'Avro stays in one room.', 'avsc', ['^schemas/', '^generator/examples/']),
     only(

@@ -1,8 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startLoadClient } from './access/load.ts';
 import {
   type AccessRun,
-  failedOf,
   runOnce,
   runRounds,
   summarise,
@@ -12,6 +10,8 @@ import {
 import { measureSizes, type SizeReport } from './access/sizes.ts';
 import { type Stage, withStage } from './access/stage.ts';
 import { LATENESS_P99_MAX_MICROS } from './end-to-end/plan.ts';
+import { startLoadClient } from './http-load/load.ts';
+import { failedOf } from './http-load/plan.ts';
 import { describeMachine, type Machine } from './machine.ts';
 
 export interface AccessOptions {

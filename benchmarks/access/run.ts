@@ -1,6 +1,7 @@
-import { busySeconds, cpuSeconds, cpuSecondsOfTree } from './cpu.ts';
-import type { LoadClient } from './load.ts';
-import { type AccessLoadReport, median } from './plan.ts';
+import type { LoadClient } from '../http-load/load.ts';
+import { failedOf, type HttpLoadReport } from '../http-load/plan.ts';
+import { median } from '../median.ts';
+import { busySeconds, cpuSecondsOf, cpuSecondsOfTree } from '../proc-stat.ts';
 import type { Stage } from './stage.ts';
 
 /** What is asked: the bare twin, or the API with a key of a tier. */
@@ -15,7 +16,7 @@ export interface Target {
 /** One run of the load client against one target, and what it took of the machine. */
 export interface AccessRun {
   readonly target: TargetName;
-  readonly load: AccessLoadReport;
+  readonly load: HttpLoadReport;
   /** CPU seconds of the process that answered; null where they cannot be read. */
   readonly serverCpuS: number | null;
   /** Of PostgreSQL with all its backends; null as well when it is another machine's. */
@@ -42,13 +43,14 @@ export async function runOnce(
 ): Promise<AccessRun> {
   const { pid, port } = target.name === 'bare' ? stage.bare : stage.api;
   const read = () => ({
-    server: cpuSeconds(pid),
+    server: cpuSecondsOf(pid),
     postgres: cpuSecondsOfTree(stage.postgresPid),
     busy: busySeconds(),
     at: performance.now(),
   });
   const before = read();
-  const load = await client.run({ ...options, port, key: target.key, symbols: stage.symbols });
+  const asked = { kind: 'read', symbols: stage.symbols, key: target.key } as const;
+  const load = await client.run({ ...options, port, asked });
   const after = read();
   const serverCpuS = difference(after.server, before.server);
   const postgresCpuS = difference(after.postgres, before.postgres);
@@ -141,11 +143,6 @@ export function summarise(
     otherCores: median(own.map(({ otherCores }) => otherCores)),
     failed: own.reduce((sum, run) => sum + failedOf(run.load), 0),
   };
-}
-
-/** Requests that were not answered with 200. */
-export function failedOf({ failures }: AccessLoadReport): number {
-  return Object.values(failures).reduce((sum, count) => sum + count, 0);
 }
 
 function medianOfKnown(values: readonly (number | null)[]): number | null {

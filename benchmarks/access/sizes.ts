@@ -1,9 +1,9 @@
 import { monotonicMicros } from '../clock.ts';
 import { createLatencies, type Percentiles } from '../histogram.ts';
+import { type Connection, connect } from '../http-load/connection.ts';
+import type { LoadClient } from '../http-load/load.ts';
+import { requestOf } from '../http-load/requests.ts';
 import type { MadeKey } from './access-rows.ts';
-import { type Connection, connect } from './connection.ts';
-import type { LoadClient } from './load.ts';
-import { requestOf } from './plan.ts';
 import { type AccessRun, type RunOptions, runRounds, type Target } from './run.ts';
 import type { Stage } from './stage.ts';
 

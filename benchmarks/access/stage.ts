@@ -12,10 +12,6 @@ import { waitUntil } from '../../deploy/local/wait.ts';
 import { provision } from '../../deploy/provision.ts';
 import { readPepper } from '../../lib/access/pepper.ts';
 import { nowMicros } from '../../lib/clock.ts';
-import { openPillSender } from '../pill-sender.ts';
-import { type AccessRows, openAccessRows } from './access-rows.ts';
-import { connect } from './connection.ts';
-import { requestOf } from './plan.ts';
 import {
   API,
   BARE,
@@ -23,7 +19,11 @@ import {
   LATEST,
   type Surroundings,
   startBenchProcess,
-} from './processes.ts';
+} from '../bench-process.ts';
+import { connect } from '../http-load/connection.ts';
+import { requestOf } from '../http-load/requests.ts';
+import { openPillSender } from '../pill-sender.ts';
+import { type AccessRows, openAccessRows } from './access-rows.ts';
 
 /** Everything the benchmark measures, in a namespace of its own. */
 export interface Stage {

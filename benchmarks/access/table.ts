@@ -1,5 +1,8 @@
 import { type AccessResult, GOALS } from '../access.ts';
-import { failedOf, type TargetSummary } from './run.ts';
+import { alignedLines } from '../aligned-lines.ts';
+import { failedOf } from '../http-load/plan.ts';
+import type { Extras } from '../results.ts';
+import type { TargetSummary } from './run.ts';
 
 /** The result as text. */
 export function accessTable(result: AccessResult): string {
@@ -28,6 +31,18 @@ export function accessTable(result: AccessResult): string {
       ...sizeRows(result),
     ]),
   ].join('\n');
+}
+
+/** Guarded reads against the same route bare. */
+export function accessExtras({ summaries }: AccessResult): Extras {
+  const failedBare = summaries.find(({ target }) => target === 'bare')?.failed ?? 0;
+  const ratios = summaries
+    .filter(({ target }) => target !== 'bare')
+    .map(({ target, ratio, failed }) => ({
+      ...{ name: `${target} ÷ bare`, ratio },
+      valid: failed + failedBare === 0,
+    }));
+  return { ratios };
 }
 
 const CPU_HEAD = ['server µs', 'postgres µs', 'client µs', 'cores busy', 'others'];
@@ -79,18 +94,4 @@ function sizeRows({ sizes }: AccessResult): string[][] {
 
 function ms(micros: number): string {
   return (micros / 1_000).toFixed(2);
-}
-
-/** First column to the left, figures to the right, the last as it is. */
-function alignedLines(rows: readonly (readonly string[])[]): string[] {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  return rows.map((row) =>
-    row
-      .map((cell, column) => {
-        if (column === row.length - 1) return cell;
-        return column === 0 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!);
-      })
-      .join('  ')
-      .trimEnd(),
-  );
 }

@@ -4,19 +4,22 @@ import { createKafkaClient } from '../../lib/kafka/client.ts';
 import { silentLog } from '../../lib/log.ts';
 import { requireTopicSettings } from '../../lib/settings.ts';
 import { createSchemaClient } from '../../schemas/registry.ts';
-import { API, LATEST, startBenchProcess } from '../access/processes.ts';
+import { API, LATEST, startBenchProcess } from '../bench-process.ts';
 import { buildStage, makeFolder } from '../fanout/stage.ts';
 import { describeMachine, type Machine } from '../machine.ts';
 import { type QueryRun, runQueries } from './queries.ts';
 import { openRows } from './rows.ts';
 import { measureSink, type SinkRun } from './sink.ts';
+import { openVerifications, type VerifyRun } from './verifications.ts';
 
 export interface AnalyticsOptions {
   /** Pills in the log for the sink. */
   readonly sinkPills: number;
   /** Pills in the table, rising, for the queries. */
   readonly sizes: readonly number[];
+  /** Questions a second, open loop: of analytics, and of market verify. */
   readonly perS: number;
+  readonly verifyPerS: number;
   readonly seconds: number;
   readonly say: (line: string) => void;
 }
@@ -27,6 +30,7 @@ export interface AnalyticsResult {
   readonly machine: Machine;
   readonly sink: SinkRun;
   readonly queries: readonly QueryRun[];
+  readonly verifications: readonly VerifyRun[];
   readonly disk: {
     readonly pills: number;
     readonly bytesPerPill: number;
@@ -65,7 +69,10 @@ export async function measureAnalytics(options: AnalyticsOptions): Promise<Analy
     const api = await startBenchProcess(API, around);
     onStop(() => api.stop());
     const asked = { apiPort: api.port, key: stage.key, clickhouse: rows.clickhouse, ...options };
+    const checks = await openVerifications(around, asked);
+    onStop(() => checks.close());
     const queries: QueryRun[] = [];
+    const verifications: VerifyRun[] = [];
     let disk: AnalyticsResult['disk'] | undefined;
     for (const pills of sizes) {
       say(`filling the table to ${pills} pills`);
@@ -80,11 +87,14 @@ export async function measureAnalytics(options: AnalyticsOptions): Promise<Analy
           say(`${query} over ${over} at ${pills} pills: done`);
         }
       }
+      const load = { perS: options.verifyPerS, seconds: options.seconds };
+      verifications.push(...(await checks.run(pills, load)));
+      say(`verify at ${pills} pills: done`);
     }
     return {
       benchmark: 'analytics',
       at: new Date().toISOString(),
-      ...{ machine, sink, queries, disk: disk! },
+      ...{ machine, sink, queries, verifications, disk: disk! },
     };
   } finally {
     for (const stop of stops.reverse()) {
@@ -107,6 +117,6 @@ async function measureDisk(rows: ReturnType<typeof openRows>, pills: number) {
 }
 
 /** Whether every question was answered rightly. */
-export function isClean({ queries }: AnalyticsResult): boolean {
-  return queries.every(({ failed }) => failed === 0);
+export function isClean({ queries, verifications }: AnalyticsResult): boolean {
+  return [...queries, ...verifications].every(({ failed }) => failed === 0);
 }

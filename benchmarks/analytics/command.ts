@@ -1,13 +1,15 @@
 import type { Command } from 'commander';
-import { rising, whole } from '../flags.ts';
+import { rising, whole } from '../../lib/flags.ts';
 import { resultsFolder, writeResult } from '../results.ts';
 import { isClean, measureAnalytics } from './analytics.ts';
+import { analyticsExtras } from './ratios.ts';
 import { analyticsTable } from './table.ts';
 
 interface Flags {
   sinkPills: number;
   sizes: number[];
   perS: number;
+  verifyPerS: number;
   seconds: number;
   out: string;
 }
@@ -25,12 +27,15 @@ export function addAnalyticsCommand(program: Command, say: (line: string) => voi
       [1_000_000, 10_000_000],
     )
     .option('--per-s <n>', 'questions a second, open loop', whole(1, 1_000), 10)
+    .option('--verify-per-s <n>', 'questions of market verify a second', whole(1, 1_000), 100)
     .option('--seconds <n>', 'length of each run', whole(1, 3_600), 15)
     .option('--out <dir>', 'folder of the JSON result', resultsFolder)
     .action(async ({ out, ...flags }: Flags) => {
       const result = await measureAnalytics({ ...flags, say });
       process.stdout.write(`${analyticsTable(result)}\n`);
-      say(`written to ${writeResult(out, result)}`);
+      for (const file of await writeResult(out, result, analyticsExtras(result))) {
+        say(`written to ${file}`);
+      }
       if (!isClean(result)) process.exitCode = 1;
     });
 }

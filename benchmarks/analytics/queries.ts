@@ -1,22 +1,16 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import type { ClickHouse } from '../../lib/clickhouse.ts';
-import { monotonicMicros } from '../clock.ts';
-import { createLatencies, type Percentiles } from '../histogram.ts';
+import { askOpenLoop, type OpenLoop } from './open-loop.ts';
 import { SYMBOLS, symbolOf } from './rows.ts';
 
 /** What is asked: a day of one symbol. */
 export type QueryName = 'bars' | 'summary';
 
-export interface QueryRun {
+export interface QueryRun extends OpenLoop {
   readonly query: QueryName;
   /** `api`: over the API with a key. `bare`: the same statement straight to ClickHouse. */
   readonly over: 'api' | 'bare';
   readonly pills: number;
-  readonly perS: number;
-  /** From the planned send, µs. */
-  readonly latency: Percentiles;
-  readonly failed: number;
 }
 
 export interface Asked {
@@ -34,42 +28,18 @@ const STATEMENTS: Readonly<Record<QueryName, string>> = {
               since = {since:DateTime64(6, 'UTC')}, until = {until:DateTime64(6, 'UTC')})`,
 };
 
-/**
- * Asks in an open loop: question i is planned for start + i / rate, whether or not earlier ones were
- * answered. No two are equal, so that no kept answer is measured.
- */
+/** Asks in an open loop. No two questions are equal, so that no kept answer is measured. */
 export async function runQueries(
   query: QueryName,
   over: 'api' | 'bare',
   pills: number,
   asked: Asked,
 ): Promise<QueryRun> {
-  const latencies = createLatencies();
   const agent = new Agent({ connections: 16 });
-  const answers: Promise<void>[] = [];
-  let failed = 0;
-  const total = asked.perS * asked.seconds;
-  const began = monotonicMicros();
-  for (let at = 0; at < total; at += 1) {
-    const planned = began + (at * 1e6) / asked.perS;
-    const wait = (planned - monotonicMicros()) / 1_000;
-    if (wait > 0) await sleep(wait);
-    const ask = over === 'api' ? askApi : askBare;
-    answers.push(
-      ask(query, at, asked, agent).then(
-        (isRight) => {
-          latencies.record(monotonicMicros() - planned);
-          if (!isRight) failed += 1;
-        },
-        () => {
-          failed += 1;
-        },
-      ),
-    );
-  }
-  await Promise.all(answers);
+  const ask = over === 'api' ? askApi : askBare;
+  const answered = await askOpenLoop(asked, (at) => ask(query, at, asked, agent));
   await agent.close();
-  return { query, over, pills, perS: asked.perS, latency: latencies.percentiles(), failed };
+  return { query, over, pills, ...answered };
 }
 
 /** A day that ends some hours back, another one for each question. */

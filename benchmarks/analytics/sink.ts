@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ProcessSpec } from '../../deploy/local/processes.ts';
 import type { ClickHouse } from '../../lib/clickhouse.ts';
 import { nowMicros } from '../../lib/clock.ts';
-import { type BenchProcess, type Surroundings, startBenchProcess } from '../access/processes.ts';
-import { cpuSecondsOf } from '../fanout/proc-stat.ts';
+import { type BenchProcess, type Surroundings, startBenchProcess } from '../bench-process.ts';
 import { openPillSender } from '../pill-sender.ts';
+import { cpuSecondsOf } from '../proc-stat.ts';
 import { SYMBOLS, symbolOf } from './rows.ts';
 
 /** How quickly the sink brings what is in the log into the table. */
@@ -21,7 +22,13 @@ const BATCH = 1_000;
 const WARM_SHARE = 0.1;
 const STALLED_MS = 60_000;
 
-const SINK = { name: 'analytics', entry: 'pipelines/main.js', args: ['analytics'], metricsPort: 0 };
+/** Brings pills from the log into the table. */
+export const SINK: ProcessSpec = {
+  name: 'analytics',
+  entry: 'pipelines/main.js',
+  args: ['analytics'],
+  metricsPort: 0,
+};
 
 /** Writes pills to the log, then starts the sink and watches the table. */
 export async function measureSink(

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { whole } from '../flags.ts';
+import { whole } from '../../lib/flags.ts';
 import { resultsFolder, writeResult } from '../results.ts';
 import { measureDedicated } from './dedicated.ts';
-import { dedicatedTable, isProof } from './table.ts';
+import { dedicatedExtras, dedicatedTable, isProof } from './table.ts';
 
 interface Flags {
   rate: number;
@@ -29,7 +29,9 @@ export function addDedicatedCommand(program: Command, say: (line: string) => voi
     .action(async ({ rate, sockets, out, ...rest }: Flags) => {
       const result = await measureDedicated({ ...rest, perS: rate, proSockets: sockets, say });
       process.stdout.write(`${dedicatedTable(result)}\n`);
-      say(`written to ${writeResult(out, result)}`);
+      for (const file of await writeResult(out, result, dedicatedExtras(result))) {
+        say(`written to ${file}`);
+      }
       if (!isProof(result)) process.exitCode = 1;
     });
 }

@@ -1,4 +1,5 @@
 import { median } from '../fanout/percentiles.ts';
+import type { Extras } from '../results.ts';
 import { type Cell, type DedicatedResult, TROUBLES, type Trouble } from './dedicated.ts';
 
 /** Of the idle p99: within a tenth. */
@@ -48,6 +49,18 @@ export function summarise(cells: readonly Cell[]): Summary[] {
 /** Whether a result proves anything: nothing lost or doubled, no pill sent too late. */
 export function isProof({ cells }: DedicatedResult): boolean {
   return cells.every(({ lost, doubled, valid }) => lost === 0 && doubled === 0 && valid);
+}
+
+/** The idle p99 against that beside each trouble. */
+export function dedicatedExtras({ cells }: DedicatedResult): Extras {
+  const ratios = summarise(cells)
+    .filter(({ trouble }) => trouble !== 'idle')
+    .map(({ trouble, ratio, verdict }) => ({
+      name: `idle ÷ ${trouble}, p99`,
+      ratio: 1 / ratio,
+      valid: verdict !== 'INVALID',
+    }));
+  return { ratios };
 }
 
 /** The result as text. */

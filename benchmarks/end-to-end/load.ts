@@ -4,6 +4,7 @@ import type { LoadPlan, LoadReport } from './plan.ts';
 
 /** The load generator's process, warm and waiting for its run. */
 export interface Load {
+  readonly pid: number | undefined;
   run(plan: LoadPlan): Promise<LoadReport>;
   stop(): void;
 }
@@ -30,5 +31,5 @@ export async function startLoad(plan: LoadPlan): Promise<Load> {
     stop();
     throw error;
   }
-  return { run: (run) => ask({ run }) as Promise<LoadReport>, stop };
+  return { pid: child.pid, run: (run) => ask({ run }) as Promise<LoadReport>, stop };
 }

@@ -56,6 +56,8 @@ async function run(plan: LoadPlan, to: Target): Promise<LoadReport> {
   const failures: Record<string, number> = {};
   const failed: number[] = [];
   const answers: Promise<void>[] = [];
+  /** Sent, and not answered yet. */
+  const open = new Set<number>();
   let late = 0;
   let next = 0;
 
@@ -68,12 +70,15 @@ async function run(plan: LoadPlan, to: Target): Promise<LoadReport> {
     const behind = monotonicMicros() - planned;
     lateness.record(behind);
     if (behind > LATE_MICROS) late += 1;
+    open.add(pill);
     try {
       const reason = await to.send(makePill(plan, plan.run, pill));
       if (reason === undefined) acknowledged.record(monotonicMicros() - planned);
       else fail(pill, reason);
     } catch (error) {
       fail(pill, (error as { code?: string }).code ?? (error as Error).message);
+    } finally {
+      open.delete(pill);
     }
   };
   const sendDue = () => {
@@ -91,6 +96,8 @@ async function run(plan: LoadPlan, to: Target): Promise<LoadReport> {
   });
   await Promise.race([Promise.all(answers), patience]);
   clearTimeout(timer);
+  // Nobody acknowledged these: what readers did not get of them is not lost.
+  for (const pill of open) fail(pill, `no answer within ${ANSWERS_MAX_MS / 1_000} s`);
   return {
     acknowledged: acknowledged.percentiles(),
     acknowledgedEncoded: acknowledged.encoded(),

@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLatencies, type Percentiles } from '../histogram.ts';
+import { createTimeline, type Timeline, type TimelineSecond } from '../timeline.ts';
 import { type LoadPlan, pillNumber, plannedMicros } from './plan.ts';
 
 /** What the readers (sockets, or a consumer of the log) saw of a run. */
@@ -8,6 +9,8 @@ export interface WatchReport {
   /** Planned send to the pill in a reader's hands, over all readers. */
   readonly delivered: Percentiles;
   readonly deliveredEncoded: string;
+  /** By the second in which a pill was planned. */
+  readonly timeline: readonly TimelineSecond[];
   /** The p99 of each reader, in µs. */
   readonly p99ByReader: readonly number[];
   /** Acknowledged pills that a reader did not get, summed over the readers. */
@@ -40,6 +43,7 @@ const ARRIVALS_MAX_MS = 5_000;
 interface Run {
   readonly plan: LoadPlan;
   readonly all: ReturnType<typeof createLatencies>;
+  readonly timeline: Timeline;
   readonly byReader: readonly ReturnType<typeof createLatencies>[];
   /** Times each pill was got, by reader. */
   readonly seen: readonly Uint8Array[];
@@ -61,8 +65,10 @@ export function createTally(readers: number): Tally {
       const seen = run.seen[reader]!;
       seen[pill] = Math.min(255, seen[pill]! + 1);
       if (seen[pill] > 1) return;
-      const micros = now - plannedMicros(run.plan, pill);
+      const planned = plannedMicros(run.plan, pill);
+      const micros = now - planned;
       run.all.record(micros);
+      run.timeline.record(planned, micros);
       run.byReader[reader]!.record(micros);
       run.arrived += 1;
     },
@@ -72,6 +78,7 @@ export function createTally(readers: number): Tally {
       run = {
         plan,
         all: createLatencies(),
+        timeline: createTimeline(plan.startMicros),
         byReader: Array.from({ length: readers }, () => createLatencies()),
         seen: Array.from({ length: readers }, () => new Uint8Array(plan.pills)),
         remarks: {},
@@ -107,6 +114,7 @@ function reportOf(run: Run, failed: readonly number[]): WatchReport {
   return {
     delivered: run.all.percentiles(),
     deliveredEncoded: run.all.encoded(),
+    timeline: run.timeline.seconds(),
     p99ByReader: run.byReader.map((one) => one.percentiles().p99),
     lost,
     doubled,

@@ -42,8 +42,9 @@ export async function openWatch(options: WatchOptions): Promise<Watch> {
   };
 }
 
-function openSocket(
-  { stream, apiKey }: WatchOptions,
+/** Opens a socket on all symbols, new pills alone; resolves when it is live. */
+export function openSocket(
+  { stream, apiKey }: Pick<WatchOptions, 'stream' | 'apiKey'>,
   onFrame: (text: string) => void,
   remark: (what: string) => void,
 ): Promise<WebSocket> {

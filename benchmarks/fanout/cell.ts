@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { monotonicMicros } from '../clock.ts';
 import { LATENESS_P99_MAX_MICROS } from '../end-to-end/plan.ts';
 import type { Percentiles } from '../histogram.ts';
+import { busySeconds, cpuSecondsOf } from '../proc-stat.ts';
 import type { ClientReport, LoadClient } from './load-client.ts';
 import { percentilesOf } from './percentiles.ts';
 import type { FeedReport, PillFeed } from './pill-feed.ts';
 import { type Pattern, type PillPlan, pillCount, type TargetName, wantedOf } from './plan.ts';
-import { busySeconds, cpuSecondsOf } from './proc-stat.ts';
 import type { Target } from './target.ts';
 
 /** One server, one pattern, one rate, once. */

@@ -1,9 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { readDemoKeys } from '../../lib/demo-keys.ts';
+import { whole } from '../../lib/flags.ts';
 import { readStackFile } from '../../lib/stack-file.ts';
-import { whole } from '../flags.ts';
 import { resultsFolder, writeResult } from '../results.ts';
 import { isProof, measureFanout } from './fanout.ts';
+import { fanoutExtras } from './goals.ts';
 import { PATTERNS, type Pattern } from './plan.ts';
 import { fanoutTable } from './table.ts';
 import type { Target } from './target.ts';
@@ -60,7 +61,9 @@ export function addFanoutCommand(program: Command, say: (line: string) => void):
         say,
       });
       process.stdout.write(`${fanoutTable(result)}\n`);
-      say(`written to ${writeResult(out, result)}`);
+      for (const file of await writeResult(out, result, fanoutExtras(result))) {
+        say(`written to ${file}`);
+      }
       if (!isProof(result)) process.exitCode = 1;
     });
 }

@@ -1,4 +1,5 @@
-import type { Cell } from './cell.ts';
+import type { Extras } from '../results.ts';
+import { type Cell, isWhole } from './cell.ts';
 import { median } from './percentiles.ts';
 import type { Pattern } from './plan.ts';
 
@@ -46,6 +47,19 @@ export function summarise(cells: readonly Cell[]): Summary[] {
     });
   }
   return summaries;
+}
+
+/** CPU of the publish loop against ours: more is better. */
+export function fanoutExtras({ cells }: { readonly cells: readonly Cell[] }): Extras {
+  const ratios = summarise(cells).map(({ pattern, perS, ratio }) => {
+    const own = cells.filter((cell) => cell.pattern === pattern && cell.perS === perS);
+    return {
+      name: `publish loop ÷ stream, CPU, ${pattern} at ${perS.toLocaleString('en')}/s`,
+      ratio: 1 / ratio,
+      valid: own.every((cell) => cell.valid && isWhole(cell)),
+    };
+  });
+  return { ratios };
 }
 
 function isFirst({ round }: Cell): boolean {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { residentBytesOf } from '../proc-stat.ts';
 import { measureCell } from './cell.ts';
 import { type LoadClient, startLoadClient } from './load-client.ts';
 import { openPillFeed } from './pill-feed.ts';
 import { subscribeFrames, type TargetName } from './plan.ts';
-import { residentBytesOf } from './proc-stat.ts';
 import type { Target } from './target.ts';
 
 /** What a socket takes of a server's resident memory, in bytes. Kernel buffers are not in it. */

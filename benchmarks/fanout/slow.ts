@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { residentBytesOf } from '../proc-stat.ts';
 import { type Cell, isWhole, measureCell } from './cell.ts';
 import { type ClientReport, type LoadClient, startLoadClient } from './load-client.ts';
 import type { PillFeed } from './pill-feed.ts';
-import { residentBytesOf } from './proc-stat.ts';
 import type { Target } from './target.ts';
 
 /** What the others feel when some sockets stop reading, and what becomes of these. */

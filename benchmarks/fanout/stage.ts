@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { readLauncherConfig } from '../../deploy/local/config.ts';
-import { makeDemoKeys } from '../../deploy/local/demo-keys.ts';
+import { makeDemoAccounts } from '../../deploy/local/demo-keys.ts';
 import { type Engines, startEngines } from '../../deploy/local/engines.ts';
 import { ensurePepper } from '../../deploy/local/pepper.ts';
 import { type Place, placeAt } from '../../deploy/local/place.ts';
@@ -59,6 +59,6 @@ export async function buildStage(
   };
   const logs = { stream: await logOf('fanout'), loop: await logOf('loop') };
   ensurePepper(place.pepper);
-  const keys = await makeDemoKeys(place, { ...engines, namespace: logs.stream.namespace });
+  const { keys } = await makeDemoAccounts(place, { ...engines, namespace: logs.stream.namespace });
   return { engines, place, ports, key: keys!.institutional, logs };
 }

@@ -1,3 +1,4 @@
+import { alignedLines } from '../aligned-lines.ts';
 import { type Cell, isWhole } from './cell.ts';
 import type { FanoutResult } from './fanout.ts';
 import { GOALS, type Summary, summarise } from './goals.ts';
@@ -14,15 +15,15 @@ export function fanoutTable(result: FanoutResult): string {
     `${sockets} sockets, ${seconds} s a cell; server, log, generator and load client share the cores`,
     '',
     'CPU of the server process alone, seconds per million deliveries; cores that were busy',
-    ...alignedLines([CPU_HEAD, ...cells.map(cpuRow)]),
+    ...alignedLines([CPU_HEAD, ...cells.map(cpuRow)], 2),
     '',
     'Planned send of a pill → its arrival at the load client, ms',
-    ...alignedLines([LATENCY_HEAD, ...cells.map(latencyRow)]),
+    ...alignedLines([LATENCY_HEAD, ...cells.map(latencyRow)], 2),
   ];
   const summaries = summarise(cells);
   if (summaries.length > 0) {
     lines.push('', 'Stream ÷ publish loop, CPU seconds per million deliveries; medians of rounds');
-    lines.push(...alignedLines([RATIO_HEAD, ...summaries.map((one) => ratioRow(one, sockets))]));
+    lines.push(...alignedLines([RATIO_HEAD, ...summaries.map((one) => ratioRow(one, sockets))], 2));
   }
   for (const { target, perS, serverCores } of feedAlone) {
     const told = serverCores?.toFixed(3) ?? '?';
@@ -144,18 +145,4 @@ function ratioRow(summary: Summary, sockets: number): string[] {
 
 function ms(micros: number): string {
   return (micros / 1_000).toFixed(2);
-}
-
-/** Two columns of names to the left, figures to the right, the last as it is. */
-function alignedLines(rows: readonly (readonly string[])[]): string[] {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  return rows.map((row) =>
-    row
-      .map((cell, column) => {
-        if (column === row.length - 1) return cell;
-        return column < 2 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!);
-      })
-      .join('  ')
-      .trimEnd(),
-  );
 }

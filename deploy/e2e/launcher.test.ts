@@ -64,6 +64,10 @@ test('one life after another: Ctrl-C, the data again, kill -9, the data again', 
     expect(await body.text()).toContain('process_cpu_seconds_total');
   }
 
+  // The page shows the market of the demo account.
+  const page = await request(`${addresses.api}/console/settings`);
+  expect(await page.body.json()).toEqual({ stream_url: addresses.stream, demo: true });
+
   await expect(launchStack(folder)).rejects.toThrow(/already runs/);
 
   const first = await post(stack, 'FIRST.T');

@@ -1,6 +1,6 @@
 import { readPepper } from '../../lib/access/pepper.ts';
 import type { Tier } from '../../lib/access/tiers.ts';
-import { ensureDemoKeys } from '../../lib/accounts/demo.ts';
+import { type DemoKeys, ensureDemoKeys, findDemoAccount } from '../../lib/accounts/demo.ts';
 import { createKeys } from '../../lib/accounts/keys.ts';
 import { silentLog } from '../../lib/log.ts';
 import { openDatabase } from '../../lib/postgres/database.ts';
@@ -17,18 +17,26 @@ export function wantsDemoAccounts(
   return asked === 'auto' ? postgres !== 'external' : asked === 'yes';
 }
 
-/**
- * Makes a demo account per tier on a fresh database, and keeps their keys in the stack's folder.
- * @returns the keys that were made, to be shown this once; undefined when there were good ones
- */
-export async function makeDemoKeys(
+/** The plan whose stream the page shows to everybody on this machine. */
+const SHOWN_TIER: Tier = 'pro';
+
+export interface DemoAccounts {
+  /** Keys that were made now, to be shown this once; undefined when there were good ones. */
+  readonly keys: DemoKeys | undefined;
+  /** Whose market the page shows; undefined when the account was closed. */
+  readonly shownId: string | undefined;
+}
+
+/** Makes a demo account per tier on a fresh database, and keeps their keys in the stack's folder. */
+export async function makeDemoAccounts(
   place: Place,
   { postgresUrl, namespace }: Addresses,
-): Promise<Readonly<Record<Tier, string>> | undefined> {
+): Promise<DemoAccounts> {
   const db = openDatabase({ url: postgresUrl, namespace, name: 'demo-keys', log: silentLog });
   try {
     const keys = createKeys({ db, pepper: readPepper(place.pepper) });
-    return await ensureDemoKeys({ db, keys, file: place.demoKeys });
+    const made = await ensureDemoKeys({ db, keys, file: place.demoKeys });
+    return { keys: made, shownId: await findDemoAccount(db, SHOWN_TIER) };
   } finally {
     await db.destroy();
   }

@@ -1,13 +1,14 @@
 import { endOrphans } from '../../lib/child-process/orphans.ts';
+import type { StackFile } from '../../lib/stack-file.ts';
 import { provision } from '../provision.ts';
 import type { LauncherConfig } from './config.ts';
-import { makeDemoKeys, wantsDemoAccounts } from './demo-keys.ts';
+import { makeDemoAccounts, wantsDemoAccounts } from './demo-keys.ts';
 import { type Engines, startEngines } from './engines.ts';
 import { ensurePepper } from './pepper.ts';
 import type { Place } from './place.ts';
 import { type Platform, startPlatform } from './platform.ts';
 import { openPortBook, type PortBook } from './ports.ts';
-import { type Addresses, wantedProcesses } from './processes.ts';
+import { type Addresses, type DemoMarket, wantedProcesses } from './processes.ts';
 import { describeStack, removeStackFile, writeStackFile } from './stack-file.ts';
 import { welcome } from './welcome.ts';
 
@@ -16,9 +17,12 @@ const LOCAL_PARTITIONS = 4;
 
 export interface LaunchOptions {
   readonly place: Place;
-  readonly demo: boolean;
+  /** undefined: none. */
+  readonly demoMarket: DemoMarket | undefined;
   readonly config: LauncherConfig;
   readonly say: (line: string) => void;
+  /** Tells how it does until the signal is aborted. @param places where each process tells its metrics */
+  readonly watch: (places: () => ReadonlyMap<string, string>, signal: AbortSignal) => Promise<void>;
   /** Aborted to stop, at whatever point of the start. */
   readonly signal: AbortSignal;
 }
@@ -44,7 +48,7 @@ export async function launch(options: LaunchOptions): Promise<void> {
   try {
     say('starting the engines');
     engines = await startEngines({ place, config, ports, say: sayWhileUp, signal });
-    const addresses: Addresses = {
+    let addresses: Addresses = {
       ...addressesOf(engines),
       namespace: config.namespace,
       dedicatedPorts: await chooseDedicatedPorts(ports),
@@ -56,8 +60,9 @@ export async function launch(options: LaunchOptions): Promise<void> {
     signal.throwIfAborted();
     ensurePepper(place.pepper);
     const hasDemoAccounts = wantsDemoAccounts(config.demoAccounts, engines.kinds.postgres);
-    const demoKeys = hasDemoAccounts ? await makeDemoKeys(place, addresses) : undefined;
-    const specs = wantedProcesses(options.demo);
+    const demo = hasDemoAccounts ? await makeDemoAccounts(place, addresses) : undefined;
+    addresses = { ...addresses, demoAccountId: demo?.shownId };
+    const specs = wantedProcesses(options.demoMarket);
     const writeStack = () => {
       if (platform === undefined || signal.aborted) return;
       writeStackFile(place.stack, describeStack(addresses, platform.entries()));
@@ -73,10 +78,11 @@ export async function launch(options: LaunchOptions): Promise<void> {
     say(
       welcome({
         ...{ stack, kinds: engines.kinds, place, late: platform.late, seconds: took },
-        ...{ demoKeys, hasDemoAccounts },
+        ...{ demoKeys: demo?.keys, hasDemoAccounts },
       }),
     );
-    await aborted(signal);
+    const { entries } = platform;
+    await options.watch(() => metricsPlaces(describeStack(addresses, entries())), signal);
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
@@ -85,6 +91,10 @@ export async function launch(options: LaunchOptions): Promise<void> {
     await engines?.stop();
     ports.release();
   }
+}
+
+function metricsPlaces({ processes }: StackFile): Map<string, string> {
+  return new Map(Object.entries(processes).map(([name, { metrics }]) => [name, metrics]));
 }
 
 /** A hundred ports, told apart from those of another stack by the one before them. */

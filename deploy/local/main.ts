@@ -2,14 +2,20 @@ import { setMaxListeners } from 'node:events';
 import path from 'node:path';
 import { Command } from 'commander';
 import { takeLock } from '../../lib/child-process/lock.ts';
+import { whole } from '../../lib/flags.ts';
 import { killChildren } from './child.ts';
 import { readLauncherConfig } from './config.ts';
 import { settleHome } from './home.ts';
 import { placeAt } from './place.ts';
 import { SetupError } from './setup-error.ts';
+import { createScreen, QUIET } from './status/screen.ts';
 
 interface Options {
   readonly demo: boolean;
+  readonly pillsPerS: number;
+  readonly seed: number;
+  readonly direct?: true;
+  readonly statusEvery: number;
   readonly quiet?: true;
   readonly data?: string;
 }
@@ -23,6 +29,15 @@ const STOP_MS_MAX = 9_500;
 const options = new Command('npm start --')
   .description('Runs pillole with all its engines on this machine.')
   .option('--no-demo', 'without the demo market that sends pills')
+  .option('--pills-per-s <n>', 'mean rate of the demo market', whole(1, 5_000), 10)
+  .option('--seed <n>', 'another seed is another demo market', whole(0, 2 ** 32 - 1), 1)
+  .option('--direct', 'the demo market writes Avro to the log, past the gateway')
+  .option(
+    '--status-every <s>',
+    'where no terminal is: a line of status so often',
+    whole(1, 3_600),
+    60,
+  )
   .option('--quiet', 'say only what goes wrong')
   .option('--data <dir>', 'folder for data, logs and ports instead of .local')
   .parse()
@@ -33,13 +48,16 @@ process.exitCode = await run(options);
 process.exit();
 
 /** `npm start`: the whole platform on this machine. @returns the exit code. */
-async function run({ demo, quiet, data }: Options): Promise<number> {
+async function run(options: Options): Promise<number> {
+  const { quiet, data } = options;
   // The terminal may be gone before we are.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
   const complain = (line: string) => process.stderr.write(`${line}\n`);
-  const say = (line: string) => {
-    if (quiet !== true) process.stdout.write(`${line}\n`);
-  };
+  const screen =
+    quiet === true
+      ? QUIET
+      : createScreen({ output: process.stdout, lineEveryS: options.statusEvery });
+  const { say } = screen;
   const place = placeAt(data === undefined ? undefined : path.resolve(data));
   settleHome(place);
   const locked = takeLock(place.lock);
@@ -55,7 +73,12 @@ async function run({ demo, quiet, data }: Options): Promise<number> {
     checkNode();
     // After the check: an old Node may not even load the rest.
     const { launch } = await import('./launcher.ts');
-    await launch({ place, demo, config: readLauncherConfig(), say, signal: stopping });
+    const { pillsPerS, seed, direct } = options;
+    const demoMarket = options.demo ? { pillsPerS, seed, isDirect: direct === true } : undefined;
+    await launch({
+      ...{ place, demoMarket, config: readLauncherConfig(), signal: stopping },
+      ...screen,
+    });
     say('pillole has stopped.');
     return 0;
   } catch (error) {

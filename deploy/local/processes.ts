@@ -20,6 +20,8 @@ export interface ProcessSpec {
   };
   /** Left out with --no-demo. */
   readonly isDemo?: true;
+  /** Told to it beside what all are told. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 const pipelines = 'pipelines/main.js';
@@ -61,12 +63,31 @@ export function entryOf(spec: ProcessSpec): string {
   return path.join(packageRoot, 'dist', spec.entry);
 }
 
-/** What is started, with or without the demo market. @throws Error when the build is not there. */
-export function wantedProcesses(demo: boolean): ProcessSpec[] {
-  const wanted = PROCESSES.filter((spec) => demo || spec.isDemo !== true);
+/** How the demo market is to be. */
+export interface DemoMarket {
+  readonly pillsPerS: number;
+  readonly seed: number;
+  /** Avro to the log, past the gateway. */
+  readonly isDirect: boolean;
+}
+
+/** What is started; undefined = without the demo market. @throws Error when the build is not there. */
+export function wantedProcesses(demo: DemoMarket | undefined): ProcessSpec[] {
+  const wanted = PROCESSES.flatMap((spec) => {
+    if (spec.isDemo !== true) return [spec];
+    return demo === undefined ? [] : [{ ...spec, settings: demoSettings(demo) }];
+  });
   const missing = wanted.find((spec) => !existsSync(entryOf(spec)));
   if (missing === undefined) return wanted;
   throw new Error(`dist/${missing.entry} is not built; run: npm run build`);
+}
+
+function demoSettings({ pillsPerS, seed, isDirect }: DemoMarket): Record<string, string> {
+  return {
+    DEMO_PILLS_PER_S: String(pillsPerS),
+    DEMO_SEED: String(seed),
+    DEMO_WAY: isDirect ? 'direct' : 'http',
+  };
 }
 
 /** Where the engines are, and the namespace in them. */
@@ -75,6 +96,8 @@ export interface Addresses
   readonly namespace: string;
   /** For new dedicated sockets: `from-to`. */
   readonly dedicatedPorts?: string;
+  /** Whose market the page shows to everybody. */
+  readonly demoAccountId?: string | undefined;
 }
 
 /** Where the platform serves, by the name in stack.json. */
@@ -101,6 +124,8 @@ export function environmentOf(
     ...(addresses.dedicatedPorts === undefined
       ? {}
       : { DEDICATED_PORTS: addresses.dedicatedPorts }),
+    ...(addresses.demoAccountId === undefined ? {} : { DEMO_ACCOUNT_ID: addresses.demoAccountId }),
+    ...spec.settings,
     METRICS_HOST: '127.0.0.1',
     METRICS_PORT: String(placed.metricsPort),
     ...(prefix === undefined || port === undefined

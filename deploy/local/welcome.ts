@@ -19,6 +19,7 @@ export interface Welcome {
 export function welcome(told: Welcome): string {
   const { stack, kinds, place, late, seconds, demoKeys, hasDemoAccounts } = told;
   const rows: [string, string][] = [
+    ['page', `${stack.api}/`],
     ['send pills', `POST ${stack.ingest}/api/pillole`],
     ['read', `${stack.api}/api/pills/latest`],
     ['stream', `${stack.stream}/api/stream`],

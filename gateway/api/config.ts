@@ -28,6 +28,8 @@ export interface ApiConfig extends CommonConfig {
   readonly mail: MailConfig;
   /** Whether checkouts are open: the test provider gives every tier for nothing. */
   readonly canBuy: boolean;
+  /** Whose tickets the page at this address may have without signing in; undefined: nobody's. */
+  readonly demoAccountId: string | undefined;
   /** Where customers find the services. */
   readonly addresses: { readonly api: string; readonly ingest: string; readonly stream: string };
   /** Ports for new dedicated sockets, and their addresses, with `{port}` or `{name}` in it. */
@@ -56,6 +58,7 @@ export function readApiConfig(env: NodeJS.ProcessEnv): ApiConfig {
         .split(/[\s,]+/)
         .filter(Boolean),
       mail: readMailConfig(reader),
+      demoAccountId: reader.optional('DEMO_ACCOUNT_ID'),
       dedicated: {
         ports: parsePorts(reader.text('DEDICATED_PORTS', '8301-8400')),
         max: reader.integer('DEDICATED_MAX', { min: 0, max: 10_000, fallback: processesThatFit() }),

@@ -14,6 +14,8 @@ import { addAccountRoutes } from './account/routes.ts';
 import { openAnalytics } from './analytics/open-analytics.ts';
 import { createApiApp } from './app.ts';
 import { type ApiConfig, readApiConfig } from './config.ts';
+import { addDemoTicketRoute } from './console/demo-ticket-route.ts';
+import { addPageRoutes } from './console/page-routes.ts';
 import { addHealthRoutes } from './health-routes.ts';
 import { openHistory } from './history/open-history.ts';
 import { latestEndpoint } from './latest-route.ts';
@@ -99,6 +101,7 @@ async function buildApi(config: ApiConfig & { pepper: Buffer }, life: Life): Pro
       onError: (error, attempts) => log.warn({ err: error, attempts }, 'the log cannot be read'),
     },
   );
+  const { demoAccountId: accountId, addresses } = config;
   const app = await createApiApp({
     keyring,
     meter,
@@ -106,8 +109,8 @@ async function buildApi(config: ApiConfig & { pepper: Buffer }, life: Life): Pro
     findSession: createSessionFinder(accounts.sessions),
     log,
     trustedProxies: config.trustedProxies,
-    publicUrl: config.addresses.api,
-    streamUrl: config.addresses.stream,
+    publicUrl: addresses.api,
+    streamUrl: addresses.stream,
     addRoutes(to) {
       to.route(latestEndpoint(view, settings.epoch));
       to.route(history);
@@ -117,6 +120,8 @@ async function buildApi(config: ApiConfig & { pepper: Buffer }, life: Life): Pro
       addProblemRoutes(to);
       addHealthRoutes(to, view.isReady);
       addAccountRoutes(to, accounts);
+      if (accountId !== undefined) addDemoTicketRoute(to, { db, accountId });
+      addPageRoutes(to, { streamUrl: addresses.stream, hasDemo: accountId !== undefined, log });
     },
   });
   await app.listen({ host: config.host, port: config.port });

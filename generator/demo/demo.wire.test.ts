@@ -1,10 +1,12 @@
 import getPort from 'get-port';
 import { afterAll, expect, it } from 'vitest';
 import { readAll } from '../../lib/kafka/read-all.ts';
+import { createMarkets } from '../../lib/signal/markets.ts';
 import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
 import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
 import { waitFor } from '../../lib/testing/wait.ts';
 import { createDecoder } from '../../schemas/avro.ts';
+import type { PillRecord } from '../../schemas/pill.ts';
 import { topicName } from '../../schemas/topics.ts';
 
 const running: TestProcess[] = [];
@@ -16,15 +18,20 @@ async function start(entry: string, env: Record<string, string>): Promise<TestPr
   return started;
 }
 
-/** Distinct ids on the topic, numbered as the demo has made them. */
-async function numbers(namespace: Namespace): Promise<number[]> {
+async function pills(namespace: Namespace): Promise<PillRecord[]> {
   await namespace.schemas.register('pills');
   const decoder = createDecoder('pill', namespace.schemas.writerSchemas);
-  const ids = new Set<number>();
-  for (const { value } of await readAll(namespace.client, topicName(namespace.name, 'pills'))) {
+  const records = await readAll(namespace.client, topicName(namespace.name, 'pills'));
+  return records.flatMap(({ value }) => {
     const decoded = decoder.decode(value);
-    if ('ok' in decoded && decoded.ok) ids.add(Number(decoded.value.id.split('-').at(-1)));
-  }
+    return 'ok' in decoded && decoded.ok ? [decoded.value] : [];
+  });
+}
+
+/** Distinct ids on the topic, numbered as the demo has made them. */
+async function numbers(namespace: Namespace): Promise<number[]> {
+  const all = await pills(namespace);
+  const ids = new Set(all.map(({ id }) => Number(id.split('-').at(-1))));
   return [...ids].sort((a, b) => a - b);
 }
 
@@ -54,4 +61,26 @@ it('the demo market lives through a kill -9 of ingest without losing a pill', as
   });
   expect(seen).toEqual(Array.from({ length: seen.length }, (_, number) => number));
   expect(await demo.stop()).toBe(0);
+});
+
+it('the demo market writes Avro to the log on request, each pill in the state of its venue', async () => {
+  const namespace = await createNamespace();
+  const demo = await start('generator/demo/main.js', {
+    ...namespace.env,
+    INGEST_URL: 'http://127.0.0.1:1',
+    DEMO_WAY: 'direct',
+    DEMO_PILLS_PER_S: '200',
+  });
+  await demo.ready();
+  const seen = await waitFor('pills', async () => {
+    const all = await pills(namespace);
+    return all.length >= 400 ? all : `${all.length} pills`;
+  });
+  const markets = createMarkets();
+  for (const { source, symbol, timestamp, market_state } of seen) {
+    expect(source).toBe('demo');
+    expect(market_state, symbol).toBe(markets.of(symbol, timestamp / 1000).state);
+  }
+  expect(await demo.stop()).toBe(0);
+  expect(demo.output()).toMatch(/"acknowledged":\d{3,}.*"msg":"demo market"/);
 });

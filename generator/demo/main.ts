@@ -1,30 +1,51 @@
-import { runProcess } from '../../lib/run.ts';
+import { createKafkaClient } from '../../lib/kafka/client.ts';
+import { type Life, runProcess } from '../../lib/run.ts';
+import { createMarkets } from '../../lib/signal/markets.ts';
+import { createSchemaClient } from '../../schemas/registry.ts';
 import { createHttpSender } from '../http-sender.ts';
-import { readDemoConfig } from './config.ts';
+import { openKafkaSender } from '../kafka-sender.ts';
+import type { RetryPolicy, Sender } from '../sender.ts';
+import { type DemoConfig, readDemoConfig } from './config.ts';
 import { startFeed } from './feed.ts';
+import { placedListings } from './listings.ts';
 import { createMarket } from './market.ts';
 
+const TELL_EVERY_MS = 30_000;
+
 await runProcess('demo', readDemoConfig, async (config, life) => {
-  const sender = createHttpSender({
-    url: config.ingestUrl,
-    credential: config.credential,
-    retry: {
-      triesMax: 3,
-      firstMs: 100,
-      maxMs: 1_000,
-      signal: life.signal,
-      onRetry: (reason) => life.log.warn({ reason }, 'sends again, with the same ids'),
-    },
-  });
+  const sender = await openSender(config, life);
   life.onStop('sender', sender.close);
+  const markets = createMarkets();
   const feed = startFeed({
-    market: createMarket(config.seed),
+    market: createMarket(config.seed, config.pillsPerS, placedListings(markets.venueOf)),
+    marketStateOf: (symbol, epochMs) => markets.of(symbol, epochMs).state,
     sender,
     pillsPerS: config.pillsPerS,
     run: `demo-${Date.now().toString(36)}`,
     signal: life.signal,
   });
-  life.onStop('feed', () => feed.ended);
+  const tell = () => life.log.info(feed.figures(), 'demo market');
+  const telling = setInterval(tell, TELL_EVERY_MS);
+  life.onStop('feed', async () => {
+    clearInterval(telling);
+    await feed.ended;
+    tell();
+  });
   life.readyWhen(feed.trouble);
   feed.ended.catch(life.fail);
 });
+
+function openSender(config: DemoConfig, { log, signal }: Life): Sender | Promise<Sender> {
+  const retry: RetryPolicy = {
+    ...{ triesMax: 3, firstMs: 100, maxMs: 1_000, signal },
+    onRetry: (reason) => log.warn({ reason }, 'sends again, with the same ids'),
+  };
+  if (config.way === 'http') {
+    return createHttpSender({ url: config.ingestUrl, credential: config.credential, retry });
+  }
+  return openKafkaSender({
+    client: createKafkaClient(config.kafkaBrokers, 'demo', log),
+    schemas: createSchemaClient(config.registryUrl, config.namespace),
+    ...{ namespace: config.namespace, source: 'demo', retry },
+  });
+}

@@ -1,88 +1,127 @@
+import type { Place } from '../../lib/calendar/venue-rules.ts';
 import type { Pill } from '../../schemas/pill.ts';
+import { createRegime, type Regime } from './bursts.ts';
 import { createRandom, type Random } from './random.ts';
-import { marketStateAt, type VenueName } from './sessions.ts';
 
-/** A symbol of the demo market. Spreads in percent of mid. */
+/** A symbol of the market. */
 export interface Listing {
   readonly symbol: string;
-  readonly venue: VenueName;
-  /** What the spread reverts to. */
+  readonly venue: Place;
+  /** What the spread reverts to, in percent of mid. */
   readonly meanSpread: number;
+  /** How often it is heard of, against a weight of 1. */
+  readonly weight: number;
 }
 
-export const LISTINGS: readonly Listing[] = [
-  { symbol: '7203.T', venue: 'tokyo', meanSpread: 0.035 },
-  { symbol: '6758.T', venue: 'tokyo', meanSpread: 0.04 },
-  { symbol: '0700.HK', venue: 'hongKong', meanSpread: 0.05 },
-  { symbol: '9988.HK', venue: 'hongKong', meanSpread: 0.06 },
-  { symbol: '600519.SS', venue: 'shanghai', meanSpread: 0.03 },
-  { symbol: '005930.KS', venue: 'seoul', meanSpread: 0.14 },
-  { symbol: 'D05.SI', venue: 'singapore', meanSpread: 0.03 },
-  { symbol: 'BHP.AX', venue: 'sydney', meanSpread: 0.025 },
-  { symbol: 'CBA.AX', venue: 'sydney', meanSpread: 0.02 },
-  { symbol: 'RELIANCE.NS', venue: 'mumbai', meanSpread: 0.04 },
-  { symbol: 'USD/JPY', venue: 'currencies', meanSpread: 0.009 },
-  { symbol: 'AUD/USD', venue: 'currencies', meanSpread: 0.013 },
-];
+/** The model's part of a pill, and when it happens: seconds since the market began. */
+export interface Signal extends Pick<Pill, 'symbol' | 'gross_spread_percent' | 'confidence'> {
+  readonly atS: number;
+}
 
-/** A signal without a name and a time: the model's part of a pill. */
-export type Signal = Omit<Pill, 'id' | 'timestamp'>;
-
-/** A market that a seed decides wholly; each call moves one symbol by one step. */
+/** A market that its seed decides wholly: neither the clock nor who asks has a part in it. */
 export interface Market {
-  /** Next signal; the clock decides `market_state` alone, never the figures. */
-  next(epochMs: number): Signal;
+  /** The next signal; times never go back. */
+  next(): Signal;
 }
 
 interface State {
   readonly listing: Listing;
   /** Logarithm of spread / mean: 0 is the mean, and no spread is ever negative. */
   deviation: number;
+  movedAtS: number;
 }
 
-/** Part of the deviation that each step takes back. */
-const REVERSION = 0.08;
-const STEP_NOISE = 0.07;
-/** A jump in so many steps: news, a large order. */
-const JUMP_CHANCE = 0.01;
-const JUMP_SIZE = 0.9;
+/** What is left of a deviation after a while falls by 1/e in this time. */
+const REVERSION_S = 90;
+/** Standard deviation of the deviation in the long run, outside bursts. */
+const SPREAD_OF_DEVIATION = 0.25;
+/** In a burst the noise of its venue is so many times as large. */
+const BURST_NOISE = 2;
+/** News, a large order: a jump upwards, so seldom in each symbol; in a burst of its venue sooner. */
+const JUMP_EVERY_S = 900;
+const JUMP_EVERY_S_IN_BURST = 60;
+const JUMP_MEAN = 0.6;
+/** What `confidence` speaks of. */
+const HORIZON_S = 60;
 
 /**
  * A mean-reverting market: the logarithm of each symbol's spread is an Ornstein-Uhlenbeck process
- * in discrete steps, with rare upward jumps.
+ * with upward jumps, and venues have bursts in which more happens. Signals arrive as a Poisson
+ * process. @param pillsPerS mean rate over calm and bursts
  */
-export function createMarket(seed: number, listings: readonly Listing[] = LISTINGS): Market {
+export function createMarket(
+  seed: number,
+  pillsPerS: number,
+  listings: readonly Listing[],
+): Market {
   const random = createRandom(seed);
   const states: State[] = listings.map((listing) => ({
-    listing,
-    deviation: random.normal() * 0.2,
+    ...{ listing, deviation: random.normal() * SPREAD_OF_DEVIATION, movedAtS: 0 },
   }));
+  const regime = createRegime(random, [...new Set(listings.map(({ venue }) => venue))]);
+  const chooserOf = new Map<Place | undefined, () => State>([
+    [undefined, createChooser(random, states)],
+  ]);
+  for (const venue of new Set(listings.map((listing) => listing.venue))) {
+    const own = states.filter(({ listing }) => listing.venue === venue);
+    chooserOf.set(venue, createChooser(random, own));
+  }
+  let atS = 0;
   return {
-    next(epochMs) {
-      const state = states[Math.floor(random.next() * states.length)]!;
-      const { symbol, venue, meanSpread } = state.listing;
-      move(state, random);
+    next() {
+      atS += random.exponential(1 / (pillsPerS * regime.rateFactor()));
+      regime.advanceTo(atS);
+      const state = chooserOf.get(regime.venueOfNext())!();
+      move(state, atS, regime, random);
+      const { symbol, meanSpread } = state.listing;
       return {
+        atS,
         symbol,
         gross_spread_percent: rounded(meanSpread * Math.exp(state.deviation), 6),
-        market_state: marketStateAt(venue, epochMs),
-        confidence: confidenceOf(state.deviation),
+        confidence: rounded(100 * narrowsChance(state.deviation), 1),
       };
     },
   };
 }
 
-function move(state: State, random: Random): void {
-  const jump = random.next() < JUMP_CHANCE ? JUMP_SIZE : 0;
-  state.deviation += -REVERSION * state.deviation + STEP_NOISE * random.normal() + jump;
+/** The exact step of an Ornstein-Uhlenbeck process over any time, and the jumps in it. */
+function move(state: State, atS: number, { burstOf }: Regime, random: Random): void {
+  const elapsedS = atS - state.movedAtS;
+  state.movedAtS = atS;
+  const isBurst = burstOf() === state.listing.venue;
+  const kept = Math.exp(-elapsedS / REVERSION_S);
+  const noise = SPREAD_OF_DEVIATION * (isBurst ? BURST_NOISE : 1) * Math.sqrt(1 - kept * kept);
+  const jumpEveryS = isBurst ? JUMP_EVERY_S_IN_BURST : JUMP_EVERY_S;
+  const jumps = random.next() < 1 - Math.exp(-elapsedS / jumpEveryS);
+  state.deviation = state.deviation * kept + noise * random.normal();
+  if (jumps) state.deviation += random.exponential(JUMP_MEAN);
 }
 
 /**
- * Confidence that the spread narrows next, 0 … 1: the wider it stands above its mean, the more
- * surely reversion pulls it down. Logistic in the deviation, 0.5 at the mean.
+ * Chance that the spread is narrower in a minute than now, of the model without jumps: after a time
+ * h the deviation x is normal with mean x·k and variance s²(1 − k²), k = exp(−h / reversion), so the
+ * chance of less than x is Φ(x(1 − k) / (s √(1 − k²))).
  */
-function confidenceOf(deviation: number): number {
-  return rounded(1 / (1 + Math.exp(-2.5 * deviation)), 4);
+function narrowsChance(deviation: number): number {
+  const kept = Math.exp(-HORIZON_S / REVERSION_S);
+  return normalCdf((deviation * (1 - kept)) / (SPREAD_OF_DEVIATION * Math.sqrt(1 - kept * kept)));
+}
+
+/** Φ by the logistic curve, right to 0.01 (Johnson, Kotz, Balakrishnan 1995, 23.2: factor 1.702). */
+function normalCdf(z: number): number {
+  return 1 / (1 + Math.exp(-1.702 * z));
+}
+
+function createChooser(random: Random, states: readonly State[]): () => State {
+  let total = 0;
+  const ends = states.map(({ listing }) => {
+    total += listing.weight;
+    return total;
+  });
+  return () => {
+    const point = random.next() * total;
+    return states[ends.findIndex((end) => point < end)]!;
+  };
 }
 
 function rounded(value: number, digits: number): number {

@@ -4,6 +4,8 @@ export interface Random {
   next(): number;
   /** Standard normal. */
   normal(): number;
+  /** Exponentially distributed with a mean. */
+  exponential(mean: number): number;
 }
 
 /** mulberry32 (T. Ettinger, public domain): 32 bits of state, enough for a demo's looks. */
@@ -17,7 +19,9 @@ export function createRandom(seed: number): Random {
   };
   return {
     next,
-    // Box and Muller (1958); 1 - u keeps the logarithm's argument above 0.
+    // 1 - u keeps the logarithm's argument above 0.
+    exponential: (mean) => -mean * Math.log(1 - next()),
+    // Box and Muller (1958).
     normal: () => Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next()),
   };
 }

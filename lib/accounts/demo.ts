@@ -40,6 +40,11 @@ export function ensureDemoKeys(options: DemoOptions): Promise<DemoKeys | undefin
   });
 }
 
+/** The demo account of a tier; undefined when there is none. */
+export async function findDemoAccount(db: Database, tier: Tier): Promise<string | undefined> {
+  return (await readDemoAccounts(db)).get(tier);
+}
+
 /** Replaces the file in one step: readable by its owner alone. */
 async function writeDemoKeys(file: string, keys: DemoKeys): Promise<void> {
   const beside = `${file}.${process.pid}.${randomBytes(4).toString('hex')}.tmp`;

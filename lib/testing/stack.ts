@@ -38,8 +38,11 @@ export async function removeStackFolder(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true, maxRetries: 3 });
 }
 
-/** Starts the launcher and waits until it has written where everything is. */
-export async function launchStack(folder: string, args: readonly string[] = []): Promise<Stack> {
+/** Starts the launcher, without the demo market unless told, and waits until everything runs. */
+export async function launchStack(
+  folder: string,
+  args: readonly string[] = ['--no-demo'],
+): Promise<Stack> {
   const env = { ...process.env };
   // The launcher must bring up engines of its own, whatever this run uses.
   for (const name of ['KAFKA_BROKERS', 'SCHEMA_REGISTRY_URL', 'CLICKHOUSE_URL', 'DATABASE_URL']) {
@@ -50,7 +53,7 @@ export async function launchStack(folder: string, args: readonly string[] = []):
     [
       '--enable-source-maps',
       path.join(packageRoot, 'dist/deploy/local/main.js'),
-      ...['--no-demo', '--data', folder, ...args],
+      ...['--data', folder, ...args],
     ],
     { cwd: packageRoot, env, stdio: ['ignore', 'pipe', 'pipe'] },
   );

@@ -1,16 +1,19 @@
 CREATE OR REPLACE VIEW bars AS
+-- One number for order time and offset: argMin of a tuple takes twice as long.
+WITH
+    bitShiftLeft(toInt128(toUnixTimestamp64Micro(order_time)), 64) + toInt128(offset) AS place
 SELECT
     symbol,
     toStartOfInterval(order_time, toIntervalSecond({step_s:UInt32}), 'UTC') AS start,
-    argMin(gross_spread_percent, (order_time, offset)) AS open,
+    argMin(gross_spread_percent, place) AS open,
     max(gross_spread_percent) AS high,
     min(gross_spread_percent) AS low,
-    argMax(gross_spread_percent, (order_time, offset)) AS close,
+    argMax(gross_spread_percent, place) AS close,
     count() AS count,
     avg(gross_spread_percent) AS mean,
-    quantileExactInclusive(0.05)(gross_spread_percent) AS p05,
-    quantileExactInclusive(0.5)(gross_spread_percent) AS p50,
-    quantileExactInclusive(0.95)(gross_spread_percent) AS p95,
+    quantilesExactInclusive(0.05, 0.5, 0.95)(gross_spread_percent)[1] AS p05,
+    quantilesExactInclusive(0.05, 0.5, 0.95)(gross_spread_percent)[2] AS p50,
+    quantilesExactInclusive(0.05, 0.5, 0.95)(gross_spread_percent)[3] AS p95,
     avg(confidence) AS mean_confidence,
     countIf(late) AS late_count,
     countIf(received_at >= toStartOfInterval(order_time, toIntervalSecond({step_s:UInt32}), 'UTC')

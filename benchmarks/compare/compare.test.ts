@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest';
+import { compare, faultOf, withResults } from './compare.ts';
+import type { Baseline, ComparedResult, Ratio } from './ratio.ts';
+
+const machine = { cpu: 'one' };
+const baseline: Baseline = {
+  ingest: { at: '2026-01-01', machine, ratios: { 'ours ÷ echo': 0.4, 'batch ÷ echo': 2 } },
+  start: { at: '2026-01-01', machine, ratios: { cold: 0.5 } },
+};
+
+function result(...ratios: Ratio[]): ComparedResult {
+  return { benchmark: 'ingest', at: '2026-02-02', machine, ratios };
+}
+
+const ours = (ratio: number, valid = true) => ({ name: 'ours ÷ echo', ratio, valid });
+const batch = { name: 'batch ÷ echo', ratio: 2, valid: true };
+
+describe('a ratio against its baseline', () => {
+  test.each([
+    [0.4, true, 'kept'],
+    [4, true, 'kept'],
+    [0.35, true, 'kept'],
+    [0.34, true, 'kept'], // 0.85 × exactly
+    [0.339, true, 'fallen'],
+    [0, true, 'fallen'],
+    [Number.NaN, true, 'invalid'],
+    [0.4, false, 'invalid'],
+    [0.1, false, 'invalid'],
+  ])('%d (valid: %s) is %s', (ratio, valid, verdict) => {
+    const [first] = compare(baseline, [result(ours(ratio, valid), batch)]);
+    expect(first).toMatchObject({ name: 'ours ÷ echo', verdict, baseline: 0.4 });
+  });
+
+  test('what the baseline does not have is new, what the run did not measure is missing', () => {
+    const unknown = { name: 'toString', ratio: 1, valid: true };
+    expect(compare(baseline, [result(ours(1), unknown)]).map((one) => one.verdict)).toEqual([
+      ...['kept', 'new', 'missing'],
+    ]);
+  });
+
+  test('a benchmark without a result is not judged', () => {
+    expect(compare(baseline, [])).toEqual([]);
+  });
+
+  test('what has fallen is told in one line with both figures; what is kept in none', () => {
+    const [fallen, kept] = compare(baseline, [result(ours(0.2), batch)]);
+    expect(faultOf(fallen!)).toBe(
+      "FALLEN ingest: ours ÷ echo is 0.2, 0.50 × of the baseline's 0.4 (at least 0.85 × is needed).",
+    );
+    expect(faultOf(kept!)).toBeUndefined();
+  });
+});
+
+describe('a new baseline', () => {
+  test('takes the valid ratios of a benchmark in the place of its old ones, and no other', () => {
+    const made = withResults(baseline, [result(ours(0.51239), { ...batch, valid: false })]);
+    expect(made.ingest).toEqual({ at: '2026-02-02', machine, ratios: { 'ours ÷ echo': 0.512 } });
+    expect(made.start).toBe(baseline.start);
+  });
+
+  test('a benchmark that was invalid as a whole keeps its old entry', () => {
+    expect(withResults(baseline, [result(ours(9, false))])).toEqual(baseline);
+  });
+});

@@ -1,0 +1,38 @@
+import { describe, expect, test } from 'vitest';
+import { createRequests } from './requests.ts';
+
+const write = { kind: 'write', symbols: ['A.T', 'B.T'], run: 'r' } as const;
+
+function bodyOf(request: Buffer | string): string {
+  const [head, body] = String(request).split('\r\n\r\n') as [string, string];
+  expect(head).toContain(`content-length: ${Buffer.byteLength(body)}`);
+  return body;
+}
+
+describe('what the load client sends', () => {
+  test('every pill has an id of its own, and the symbols take turns', () => {
+    const requests = createRequests({ ...write, pills: 1 });
+    const pills = [1, 2, 3].map(() => JSON.parse(bodyOf(requests.next())));
+    expect(pills.map(({ id, symbol }) => [id, symbol])).toEqual([
+      ['r-1', 'A.T'],
+      ['r-2', 'B.T'],
+      ['r-3', 'A.T'],
+    ]);
+  });
+
+  test('a batch holds so many pills, and is done when every row is stored', () => {
+    const requests = createRequests({ ...write, pills: 3 });
+    expect(JSON.parse(bodyOf(requests.next()))).toHaveLength(3);
+    expect(JSON.parse(bodyOf(requests.next()))[0].id).toBe('r-4');
+    const done = (body: string) => requests.isDone(Buffer.from(body));
+    expect(done('{"status":"ok","ok":3,"replayed":0}')).toBe(true);
+    expect(done('{"status":"ok","ok":2,"replayed":1}')).toBe(false);
+    expect(done('{"status":"partial","ok":2,"replayed":0}')).toBe(false);
+  });
+
+  test('reads are asked for in turn, with a key where there is one', () => {
+    const requests = createRequests({ kind: 'read', symbols: ['A.T'], key: 'k' });
+    expect(String(requests.next())).toContain('GET /api/pills/latest?symbol=A.T HTTP/1.1');
+    expect(String(requests.next())).toContain('x-api-key: k');
+  });
+});

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { type Start, startRatios, stepsOf, summariseStarts } from './plan.ts';
+
+const moments = {
+  ...{ begun: 2_000, enginesUp: 12_000, platformUp: 18_000 },
+  ...{ socketLive: 18_100, firstPill: 18_150 },
+};
+
+function start(kind: Start['kind'], round: number, wholeMs: number): Start {
+  return { kind, round, wholeMs, steps: stepsOf(moments) };
+}
+
+test('the steps of a start add up to its whole', () => {
+  const steps = stepsOf(moments);
+  expect(steps).toEqual({ build: 2_000, engines: 10_000, platform: 6_000, socket: 100, pill: 50 });
+  expect(Object.values(steps).reduce((sum, ms) => sum + ms, 0)).toBe(moments.firstPill);
+});
+
+test('cold and warm starts are summed up apart, by their medians', () => {
+  const starts = [start('cold', 1, 20_000), start('warm', 1, 10_000), start('cold', 2, 30_000)];
+  expect(summariseStarts(starts)).toMatchObject([
+    { kind: 'cold', rounds: 2, wholeMs: 25_000, wholeMinMs: 20_000, wholeMaxMs: 30_000 },
+    { kind: 'warm', rounds: 1, wholeMs: 10_000 },
+  ]);
+  expect(startRatios(starts)).toEqual([
+    { name: 'engines ÷ whole, cold', ratio: (0.5 + 1 / 3) / 2, valid: true },
+    { name: 'engines ÷ whole, warm', ratio: 1, valid: true },
+  ]);
+});
+
+test('of what was not measured nothing is told', () => {
+  expect(summariseStarts([])).toEqual([]);
+  expect(startRatios([])).toEqual([]);
+});

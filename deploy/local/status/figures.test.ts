@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { figuresBetween, quantile } from './figures.ts';
+import type { Sample } from './sample.ts';
+import { statusLine, statusPanel } from './text.ts';
+
+const NOTHING: Sample = {
+  ...{ atMs: 0, received: 0, acknowledged: 0, lag: {}, sockets: 0, deliveries: 0 },
+  ...{ receiveToSend: new Map(), silent: [] },
+};
+
+describe('quantile', () => {
+  it.each<[string, [number, number][], number, number | undefined]>([
+    ['nothing', [], 0.5, undefined],
+    ['only zeros', [[1, 0]], 0.5, undefined],
+    ['the middle of the only bucket', [[2, 10]], 0.5, 1],
+    [
+      'linear within a bucket',
+      [
+        [1, 50],
+        [2, 100],
+      ],
+      0.75,
+      1.5,
+    ],
+    [
+      'empty buckets between',
+      [
+        [1, 50],
+        [2, 50],
+        [3, 100],
+      ],
+      0.99,
+      2.98,
+    ],
+    [
+      'beyond the last bound: that bound',
+      [
+        [1, 1],
+        [Number.POSITIVE_INFINITY, 100],
+      ],
+      0.99,
+      1,
+    ],
+  ])('%s', (_, counts, share, expected) => {
+    const found = quantile(new Map(counts), share);
+    if (expected === undefined) expect(found).toBeUndefined();
+    else expect(found).toBeCloseTo(expected, 10);
+  });
+});
+
+describe('figures', () => {
+  const before: Sample = { ...NOTHING, received: 100, acknowledged: 90, deliveries: 1_000 };
+  const now: Sample = {
+    ...{ atMs: 2_000, received: 300, acknowledged: 290, deliveries: 3_000, sockets: 3 },
+    ...{ lag: { stream: 4, analytics: 0 }, silent: ['latest'] },
+    receiveToSend: new Map([
+      [0.001, 50],
+      [0.002, 100],
+      [Number.POSITIVE_INFINITY, 100],
+    ]),
+  };
+
+  it('are rates between two samples', () => {
+    expect(figuresBetween(before, now)).toMatchObject({
+      ...{ receivedPerS: 100, acknowledgedPerS: 100, deliveriesPerS: 1_000 },
+      receiveToSendMs: { p50: 1, p99: 1.98 },
+    });
+  });
+
+  it('know no negative rate: a process that began anew counts from 0', () => {
+    expect(figuresBetween(now, { ...NOTHING, atMs: 3_000 })).toMatchObject({
+      ...{ receivedPerS: 0, deliveriesPerS: 0, receiveToSendMs: undefined },
+    });
+  });
+
+  it('are told in one line', () => {
+    expect(statusLine(figuresBetween(before, now))).toBe(
+      'pills 100/s in, 100/s acknowledged; lag analytics 0, stream 4; sockets 3 (1000 pills/s); ' +
+        'receive to socket p50 1.0 ms, p99 2.0 ms; no answer of latest',
+    );
+    expect(statusLine(figuresBetween(NOTHING, { ...NOTHING, atMs: 1_000 }))).toBe(
+      'pills 0.0/s in, 0.0/s acknowledged; lag none known; sockets 0 (0.0 pills/s); ' +
+        'receive to socket no pill to a socket',
+    );
+  });
+
+  it('are told in a panel, with what is wrong and the last events', () => {
+    const panel = statusPanel(figuresBetween(before, now), ['one', 'two'], (_, text) => text);
+    expect(panel.split('\n')).toEqual([
+      '  pills             100/s in, 100/s acknowledged',
+      '  waiting records   analytics 0, stream 4',
+      '  sockets           3, 1000 pills/s to them',
+      '  receive to socket p50 1.0 ms, p99 2.0 ms',
+      '                    no answer of latest',
+      '  last events       one',
+      '                    two',
+    ]);
+  });
+});

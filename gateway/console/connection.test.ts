@@ -1,0 +1,148 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { waitFor } from '../../lib/testing/wait.ts';
+import { launchChromium, type Visit, visit } from './testing/browser.ts';
+import { type MarketPlace, openMarketPlace } from './testing/market-place.ts';
+
+let place: MarketPlace;
+let browser: Browser;
+const visits: Visit[] = [];
+
+beforeAll(async () => {
+  browser = await launchChromium();
+  place = await openMarketPlace();
+  await place.send({ symbol: 'A.T', gross_spread_percent: 0.3 });
+}, 120_000);
+
+afterEach(async () => {
+  for (const one of visits.splice(0)) await one.close();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await place?.close();
+});
+
+async function open(url = place.url): Promise<Visit> {
+  const opened = await visit(browser, url);
+  visits.push(opened);
+  return opened;
+}
+
+const stateOf = (page: Page) => page.getByRole('status').innerText();
+const spreadOf = (page: Page, symbol: string) =>
+  page.locator(`tr[data-symbol="${symbol}"] .spread`).innerText();
+
+function untilState(page: Page, wanted: RegExp): Promise<true> {
+  return waitFor(`a page that says ${wanted}`, async () => {
+    const state = await stateOf(page);
+    return wanted.test(state) || state;
+  });
+}
+
+const untilSpread = (page: Page, symbol: string, spread: string) =>
+  waitFor(`${symbol} ${spread}`, async () => (await spreadOf(page, symbol)) === spread);
+
+test('the stream is killed and comes back: never "Live" between, then all that came', async () => {
+  const { page } = await open();
+  let sockets = 0;
+  page.on('websocket', () => {
+    sockets += 1;
+  });
+  await untilState(page, /^Live$/);
+  await untilSpread(page, 'A.T', '0.3000');
+  await page.evaluate(`window.said = []; new MutationObserver(() => {
+    said.push(document.querySelector('[role=status] strong').textContent);
+  }).observe(document.querySelector('[role=status]'), { subtree: true, characterData: true, childList: true })`);
+  await place.killStream();
+  try {
+    await untilState(page, /^Reconnecting/);
+    await page.getByText(/^As of \d\d:\d\d:\d\d$/).waitFor();
+    await place.send({ symbol: 'A.T', gross_spread_percent: 0.4 });
+    const before = sockets;
+    await waitFor('attempts that nobody answers', () => sockets >= before + 2);
+  } finally {
+    await place.startStream();
+  }
+  await untilState(page, /^Live$/);
+  const said = (await page.evaluate('said')) as string[];
+  expect(new Set(said.slice(0, -1))).toEqual(new Set(['Reconnecting']));
+  expect(said.at(-1)).toBe('Live');
+  await untilSpread(page, 'A.T', '0.4000');
+  expect(await page.getByText(/^As of /).count()).toBe(0);
+  await place.send({ symbol: 'A.T', gross_spread_percent: 0.5 });
+  await untilSpread(page, 'A.T', '0.5000');
+  expect(await page.locator('.gaps').count()).toBe(0);
+});
+
+test('a stream that hangs is not live, although its socket is open', async () => {
+  const { page } = await open();
+  await untilState(page, /^Live$/);
+  place.freezeStream();
+  try {
+    await untilState(page, /^Silent/);
+    await untilState(page, /^Reconnecting/);
+  } finally {
+    place.thawStream();
+  }
+  await untilState(page, /^Live$/);
+});
+
+test('what the stream says is said: the log is away, why it is quiet, what is missing', async () => {
+  const { page } = await open();
+  let say: (frame: object) => void = () => {};
+  // The real stream, with frames put between that it has no reason for now.
+  await page.routeWebSocket(/\/api\/stream/, (socket) => {
+    const server = socket.connectToServer();
+    say = (frame) => socket.send(JSON.stringify(frame));
+    // Its heartbeats would say that the log is there.
+    server.onMessage((frame) => {
+      if (!String(frame).includes('"type":"heartbeat"')) socket.send(frame);
+    });
+  });
+  await page.reload();
+  await untilState(page, /^Live/);
+  const time = new Date().toISOString().replace('Z', '000Z');
+  const status = { type: 'status', time, component: 'log', since: time, until: null, message: '' };
+  say({ ...status, state: 'down', code: 'log_unreachable' });
+  await untilState(page, /^Stale The log is away since \d\d:\d\d:\d\d/);
+  say({ ...status, state: 'up', code: 'log_reachable' });
+  await untilState(page, /^Live/);
+  const symbol = 'A.T';
+  say({ type: 'quiet', symbol, reason: 'lunch_break', since: null, until: time });
+  const market = page.locator(`tr[data-symbol="${symbol}"] .state`);
+  await waitFor('the reason', async () => /lunch break until/.test(await market.innerText()));
+  const gap = { type: 'gap', after: '0-1', until: '0-9', fill: null, fill_free: false };
+  say({ ...gap, symbols: [symbol, 'B.T'], reason: 'position_expired' });
+  await page.getByText('1 gap told').click();
+  await page
+    .getByText(/A\.T, B\.T: position expired; those pills are not in the lines below/)
+    .waitFor();
+});
+
+test('without a demo: one sentence that says what to do, and a key that does it', async () => {
+  const { page, complaints } = await open(place.closedUrl);
+  await page.getByText('Paste an API key of a Pro or Institutional account').waitFor();
+  expect(await stateOf(page)).toBe('Locked');
+  expect(await page.locator('table').count()).toBe(0);
+  await page.getByLabel('API key').fill(place.account.key);
+  await page.keyboard.press('Enter');
+  await untilState(page, /^Live$/);
+  await page.locator('tr[data-symbol="A.T"]').waitFor();
+  expect(await page.evaluate('Object.keys(localStorage).concat(document.cookie)')).toEqual(['']);
+  expect(page.url()).toBe(place.closedUrl);
+  await page.reload();
+  await untilState(page, /^Locked$/);
+  expect(complaints).toEqual([]);
+});
+
+test('a key that is refused: why, and room for another one', async () => {
+  const { page } = await open(place.closedUrl);
+  await page.getByLabel('API key').fill(place.basic.key);
+  await page.getByRole('button', { name: 'Connect' }).click();
+  await untilState(page, /^Offline .*Pro/);
+  expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0);
+  await page.getByLabel('API key').fill(place.account.key);
+  await page.keyboard.press('Enter');
+  await untilState(page, /^Live$/);
+});

@@ -1,0 +1,35 @@
+import { PilloleError } from '../../../../sdk/browser.ts';
+
+/** What the API tells its page. */
+export interface Settings {
+  readonly stream_url: string;
+  /** Whether the market of the demo account may be watched without signing in. */
+  readonly demo: boolean;
+}
+
+/** @throws where the API does not answer, or not so */
+export async function readSettings(signal: AbortSignal): Promise<Settings> {
+  const answer = await fetch('/console/settings', { signal });
+  if (!answer.ok) throw new Error(`The API answered ${answer.status}.`);
+  return (await answer.json()) as Settings;
+}
+
+/** A pass for one socket of the demo account. @throws PilloleError that says whether to try again */
+export async function demoTicket(): Promise<string> {
+  const answer = await fetch('/api/stream/demo-tickets', { method: 'POST' });
+  const body = (await answer.json().catch(() => ({}))) as {
+    readonly ticket?: string;
+    readonly title?: string;
+    readonly code?: string;
+    readonly retry?: 'never' | 'after' | 'check';
+    readonly retry_after_s?: number;
+  };
+  if (answer.status === 201 && body.ticket !== undefined) return body.ticket;
+  throw new PilloleError({
+    code: body.code ?? `http_${answer.status}`,
+    message: `The API gives no ticket: ${body.title ?? `HTTP ${answer.status}`}.`,
+    status: answer.status,
+    retry: body.retry === 'never' ? 'never' : 'after',
+    retryAfterMs: (body.retry_after_s ?? 0) * 1_000,
+  });
+}

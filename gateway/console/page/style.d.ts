@@ -1,0 +1,2 @@
+/** A style sheet: vite takes it into the page. */
+declare module '*.css';

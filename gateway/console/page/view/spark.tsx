@@ -1,0 +1,55 @@
+import { formatSpread } from './format.ts';
+
+const WIDTH = 120;
+const HEIGHT = 24;
+/** Room for the line's own width, and for the dot at its end. */
+const MARGIN = 2.5;
+/** Fewer do not fill the width: a line of two would be a slope that nobody saw. */
+const PLACES_MIN = 20;
+
+/** The last spreads as a line; in words for who does not see it. */
+export function Spark({ spreads }: { readonly spreads: readonly number[] }) {
+  const low = Math.min(...spreads);
+  const high = Math.max(...spreads);
+  const points = pointsOf(spreads, low, high);
+  const end = points.at(-1);
+  return (
+    <>
+      <svg
+        class="spark"
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        aria-hidden="true"
+        focusable="false"
+      >
+        <polyline points={points.map((point) => point.join()).join(' ')} />
+        {end && <line x1={end[0]} y1={end[1]} x2={end[0]} y2={end[1]} />}
+      </svg>
+      <span class="unseen">
+        {spreads.length < 2
+          ? 'one spread so far'
+          : `${spreads.length} spreads from ${formatSpread(low)} to ${formatSpread(high)}`}
+      </span>
+    </>
+  );
+}
+
+/**
+ * Places on the drawing, the newest always at its right edge. What never moved lies in the middle.
+ */
+export function pointsOf(
+  spreads: readonly number[],
+  low: number,
+  high: number,
+): (readonly [x: number, y: number])[] {
+  const step = (WIDTH - 2 * MARGIN) / (Math.max(PLACES_MIN, spreads.length) - 1);
+  return spreads.map((spread, index) => {
+    const share = high === low ? 0.5 : (spread - low) / (high - low);
+    const x = WIDTH - MARGIN - (spreads.length - 1 - index) * step;
+    return [round(x), round(HEIGHT - MARGIN - share * (HEIGHT - 2 * MARGIN))];
+  });
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}

@@ -1,0 +1,84 @@
+import getPort from 'get-port';
+import type { Database } from '../../../lib/postgres/database.ts';
+import {
+  createTestAccount,
+  openTestDatabase,
+  type TestAccount,
+} from '../../../lib/testing/accounts.ts';
+import { startIngest, type TestIngest } from '../../../lib/testing/ingest.ts';
+import { createNamespace, type Namespace } from '../../../lib/testing/namespace.ts';
+import { makePill } from '../../../lib/testing/pills.ts';
+import { createPoster } from '../../../lib/testing/poster.ts';
+import { startProcess, type TestProcess } from '../../../lib/testing/process.ts';
+import type { PillRecord } from '../../../schemas/pill.ts';
+
+/** All processes that the page needs, over a namespace of a test's own. */
+export interface MarketPlace {
+  /** Address of the page. */
+  readonly url: string;
+  /** Address of the page where there is no demo. */
+  readonly closedUrl: string;
+  readonly namespace: Namespace;
+  /** Whose market the demo shows. */
+  readonly account: TestAccount;
+  /** An account without streams. */
+  readonly basic: TestAccount;
+  /** Sends one pill. */
+  send(fields: Partial<PillRecord>): Promise<void>;
+  killStream(): Promise<void>;
+  startStream(): Promise<void>;
+  /** Stops the stream without a word: its sockets stay open, and nothing comes. */
+  freezeStream(): void;
+  thawStream(): void;
+  close(): Promise<void>;
+}
+
+/** Starts ingest, latest, stream, an API with a demo and one without. */
+export async function openMarketPlace(): Promise<MarketPlace> {
+  const namespace = await createNamespace();
+  const db: Database = openTestDatabase(namespace);
+  const running: TestProcess[] = [];
+  const account = await createTestAccount(db, namespace, { tier: 'pro' });
+  const basic = await createTestAccount(db, namespace, { tier: 'basic' });
+  const streamPort = String(await getPort());
+  const run = async (entry: string, args: readonly string[], env: Record<string, string>) => {
+    const started = await startProcess(entry, args, { ...namespace.env, ...env });
+    running.push(started);
+    await started.ready();
+    return started;
+  };
+  const runApi = async (env: Record<string, string>) => {
+    const port = String(await getPort());
+    const STREAM_URL = `ws://127.0.0.1:${streamPort}`;
+    await run('gateway/api/main.js', [], { API_PORT: port, STREAM_URL, ...env });
+    return `http://127.0.0.1:${port}/`;
+  };
+  // One after another: each start is a second of a core. The first API makes the tables.
+  const url = await runApi({ DEMO_ACCOUNT_ID: account.id });
+  const closedUrl = await runApi({});
+  await run('pipelines/main.js', ['latest'], {});
+  let stream = await run('gateway/stream/main.js', [], { STREAM_PORT: streamPort });
+  const ingest: TestIngest = await startIngest(namespace);
+  running.push(ingest.process);
+  await ingest.process.ready();
+  const poster = createPoster(ingest.url);
+
+  return {
+    ...{ url, closedUrl, account, basic, namespace },
+    async send(fields) {
+      await poster.post(makePill(fields));
+    },
+    killStream: () => stream.kill(),
+    async startStream() {
+      stream = await run('gateway/stream/main.js', [], { STREAM_PORT: streamPort });
+    },
+    freezeStream: () => void stream.child.kill('SIGSTOP'),
+    thawStream: () => void stream.child.kill('SIGCONT'),
+    async close() {
+      stream.child.kill('SIGCONT');
+      await Promise.all(running.map((process) => process.stop()));
+      await poster.close();
+      await db.destroy();
+    },
+  };
+}
