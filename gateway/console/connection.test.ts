@@ -1,16 +1,21 @@
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { request } from 'undici';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { waitFor } from '../../lib/testing/wait.ts';
 import { launchChromium, type Visit, visit } from './testing/browser.ts';
 import { type MarketPlace, openMarketPlace } from './testing/market-place.ts';
 
+vi.setConfig({ testTimeout: 180_000 });
+
 let place: MarketPlace;
+let closedUrl: string;
 let browser: Browser;
 const visits: Visit[] = [];
 
 beforeAll(async () => {
   browser = await launchChromium();
   place = await openMarketPlace();
+  closedUrl = await place.startClosedApi();
   await place.send({ symbol: 'A.T', gross_spread_percent: 0.3 });
 }, 120_000);
 
@@ -33,11 +38,15 @@ const stateOf = (page: Page) => page.getByRole('status').innerText();
 const spreadOf = (page: Page, symbol: string) =>
   page.locator(`tr[data-symbol="${symbol}"] .spread`).innerText();
 
+/** The client waits for up to 30 s between attempts, and starts of processes take their time. */
+const COMES_BACK_MS = 80_000;
+
 function untilState(page: Page, wanted: RegExp): Promise<true> {
-  return waitFor(`a page that says ${wanted}`, async () => {
+  const probe = async () => {
     const state = await stateOf(page);
     return wanted.test(state) || state;
-  });
+  };
+  return waitFor(`a page that says ${wanted}`, probe, COMES_BACK_MS);
 }
 
 const untilSpread = (page: Page, symbol: string, spread: string) =>
@@ -121,23 +130,25 @@ test('what the stream says is said: the log is away, why it is quiet, what is mi
 });
 
 test('without a demo: one sentence that says what to do, and a key that does it', async () => {
-  const { page, complaints } = await open(place.closedUrl);
+  const { page, complaints } = await open(closedUrl);
   await page.getByText('Paste an API key of a Pro or Institutional account').waitFor();
   expect(await stateOf(page)).toBe('Locked');
   expect(await page.locator('table').count()).toBe(0);
+  const ticket = new URL('/api/stream/demo-tickets', closedUrl);
+  expect((await request(ticket, { method: 'POST' })).statusCode).toBe(404);
   await page.getByLabel('API key').fill(place.account.key);
   await page.keyboard.press('Enter');
   await untilState(page, /^Live$/);
   await page.locator('tr[data-symbol="A.T"]').waitFor();
   expect(await page.evaluate('Object.keys(localStorage).concat(document.cookie)')).toEqual(['']);
-  expect(page.url()).toBe(place.closedUrl);
+  expect(page.url()).toBe(closedUrl);
   await page.reload();
   await untilState(page, /^Locked$/);
   expect(complaints).toEqual([]);
 });
 
 test('a key that is refused: why, and room for another one', async () => {
-  const { page } = await open(place.closedUrl);
+  const { page } = await open(closedUrl);
   await page.getByLabel('API key').fill(place.basic.key);
   await page.getByRole('button', { name: 'Connect' }).click();
   await untilState(page, /^Offline .*Pro/);

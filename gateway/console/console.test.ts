@@ -29,8 +29,8 @@ afterAll(async () => {
   await place?.close();
 });
 
-async function open(options?: VisitOptions, url = place.url): Promise<Visit> {
-  const opened = await visit(browser, url, options);
+async function open(options?: VisitOptions): Promise<Visit> {
+  const opened = await visit(browser, place.url, options);
   visits.push(opened);
   return opened;
 }
@@ -253,14 +253,12 @@ describe('the way to the page', () => {
     },
   );
 
-  test('a demo ticket opens one socket; where there is no demo there is no such route', async () => {
+  test('a demo ticket is given to whoever asks, and kept by nobody', async () => {
     const path = '/api/stream/demo-tickets';
     const given = await request(new URL(path, place.url), { method: 'POST' });
     expect(given.statusCode).toBe(201);
     expect(given.headers['cache-control']).toBe('no-store');
     expect(await given.body.json()).toMatchObject({ ticket: expect.stringMatching(/^pit_/) });
-    const refused = await request(new URL(path, place.closedUrl), { method: 'POST' });
-    expect(refused.statusCode).toBe(404);
   });
 });
 

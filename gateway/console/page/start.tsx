@@ -1,5 +1,10 @@
 import { render } from 'preact';
-import './style.css';
+import './style/colours.css';
+import './style/base.css';
+import './style/bar.css';
+import './style/controls.css';
+import './style/market.css';
+import './style/narrow.css';
 import { openFeed } from './feed/feed.ts';
 import { Page } from './view/page.tsx';
 import { applyTheme } from './view/theme.tsx';

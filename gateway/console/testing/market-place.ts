@@ -16,8 +16,6 @@ import type { PillRecord } from '../../../schemas/pill.ts';
 export interface MarketPlace {
   /** Address of the page. */
   readonly url: string;
-  /** Address of the page where there is no demo. */
-  readonly closedUrl: string;
   readonly namespace: Namespace;
   /** Whose market the demo shows. */
   readonly account: TestAccount;
@@ -25,6 +23,8 @@ export interface MarketPlace {
   readonly basic: TestAccount;
   /** Sends one pill. */
   send(fields: Partial<PillRecord>): Promise<void>;
+  /** Starts another API, without a demo. @returns the address of its page */
+  startClosedApi(): Promise<string>;
   killStream(): Promise<void>;
   startStream(): Promise<void>;
   /** Stops the stream without a word: its sockets stay open, and nothing comes. */
@@ -33,7 +33,7 @@ export interface MarketPlace {
   close(): Promise<void>;
 }
 
-/** Starts ingest, latest, stream, an API with a demo and one without. */
+/** Starts ingest, latest, stream, and an API with a demo. */
 export async function openMarketPlace(): Promise<MarketPlace> {
   const namespace = await createNamespace();
   const db: Database = openTestDatabase(namespace);
@@ -53,9 +53,8 @@ export async function openMarketPlace(): Promise<MarketPlace> {
     await run('gateway/api/main.js', [], { API_PORT: port, STREAM_URL, ...env });
     return `http://127.0.0.1:${port}/`;
   };
-  // One after another: each start is a second of a core. The first API makes the tables.
+  // One after another: each start is a second of a core.
   const url = await runApi({ DEMO_ACCOUNT_ID: account.id });
-  const closedUrl = await runApi({});
   await run('pipelines/main.js', ['latest'], {});
   let stream = await run('gateway/stream/main.js', [], { STREAM_PORT: streamPort });
   const ingest: TestIngest = await startIngest(namespace);
@@ -64,10 +63,11 @@ export async function openMarketPlace(): Promise<MarketPlace> {
   const poster = createPoster(ingest.url);
 
   return {
-    ...{ url, closedUrl, account, basic, namespace },
+    ...{ url, account, basic, namespace },
     async send(fields) {
       await poster.post(makePill(fields));
     },
+    startClosedApi: () => runApi({}),
     killStream: () => stream.kill(),
     async startStream() {
       stream = await run('gateway/stream/main.js', [], { STREAM_PORT: streamPort });
