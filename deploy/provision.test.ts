@@ -6,6 +6,7 @@ import { createKafkaClient, withAdmin } from '../lib/kafka/client.ts';
 import { readAll } from '../lib/kafka/read-all.ts';
 import { countPartitions } from '../lib/kafka/topics.ts';
 import { silentLog } from '../lib/log.ts';
+import { BACKFILL_AGE_MAX_MS } from '../lib/settings.ts';
 import { testEngines } from '../lib/testing/namespace.ts';
 import { schemaText } from '../schemas/avro.ts';
 import { subjectName, TOPICS, type TopicId, type TopicSpec, topicName } from '../schemas/topics.ts';
@@ -29,6 +30,16 @@ test('three provisioners at once, then one more: one epoch, one record of settin
   expect(again).toMatchObject({ partitions: 3, backfill_age_ms: 5_000, repeat_window: 32_768 });
   expect(again.epoch).toMatch(/^[a-z0-9]{6}$/);
   expect(await readAll(client, topicName(namespace, 'meta'))).toHaveLength(1);
+});
+
+test('a backfill age that the views do not reckon with is refused before anything is made', async () => {
+  const { engines, namespace, client } = newNamespace();
+  for (const backfill_age_ms of [BACKFILL_AGE_MAX_MS + 1, -1]) {
+    const options = { ...engines, namespace, settings: { partitions: 3, backfill_age_ms } };
+    await expect(provision(options)).rejects.toThrow(/^backfill_age_ms is .+ give 0 to 604800000/);
+  }
+  const topics = await withAdmin(client, (admin) => admin.listTopics());
+  expect(topics).not.toContain(topicName(namespace, 'meta'));
 });
 
 test('every topic is as the one list says, and its subject holds its schema', async () => {

@@ -10,7 +10,7 @@ import { countPartitions, createTopics } from '../lib/kafka/topics.ts';
 import { silentLog } from '../lib/log.ts';
 import { migrate } from '../lib/postgres/migrate.ts';
 import { packageRoot } from '../lib/root.ts';
-import { readTopicSettings } from '../lib/settings.ts';
+import { BACKFILL_AGE_MAX_MS, readTopicSettings } from '../lib/settings.ts';
 import { createEncoder, type TopicSettings } from '../schemas/avro.ts';
 import { createSchemaClient, type SchemaClient } from '../schemas/registry.ts';
 import { TOPICS, type TopicId, type TopicSpec, topicName } from '../schemas/topics.ts';
@@ -41,8 +41,10 @@ const OTHER_PROVISIONER_MS = 5_000;
  * Makes what the processes need: topics, the epoch and its settings, schemas, tables. Can be run
  * at any time, also by several at once; what exists is left as it is.
  * @returns the settings in force.
+ * @throws Error before anything is made, when a setting is out of its bounds.
  */
 export async function provision(options: ProvisionOptions): Promise<TopicSettings> {
+  checkBackfillAge(options.settings?.backfill_age_ms ?? DEFAULT_SETTINGS.backfill_age_ms);
   const client = createKafkaClient(options.kafkaBrokers.split(','), 'provision', silentLog);
   const schemas = createSchemaClient(options.registryUrl, options.namespace);
   const [settings] = await Promise.all([
@@ -51,6 +53,13 @@ export async function provision(options: ProvisionOptions): Promise<TopicSetting
     migrate(options.postgresUrl, options.namespace),
   ]);
   return settings;
+}
+
+function checkBackfillAge(ms: number): void {
+  if (ms >= 0 && ms <= BACKFILL_AGE_MAX_MS) return;
+  throw new Error(
+    `backfill_age_ms is ${ms}: give 0 to ${BACKFILL_AGE_MAX_MS} (7 days), the views rely on it.`,
+  );
 }
 
 async function provisionLog(

@@ -18,7 +18,7 @@ export function databaseName(namespace: string): string {
 }
 
 /** A request without an answer in this time is of unknown outcome. */
-const REQUEST_TIMEOUT_MS = 30_000;
+export const REQUEST_TIMEOUT_MS = 30_000;
 
 /** Statements of one client that are under way; further ones wait for a connection. */
 const CONNECTIONS_MAX = 4;

@@ -6,6 +6,12 @@ import type { KafkaClient } from './kafka/client.ts';
 import { readAll } from './kafka/read-all.ts';
 
 /**
+ * Largest `backfill_age_ms`, 7 days: by it the tables know how much older than its receive time the
+ * timestamp of a live pill can be (deploy/sql/clickhouse/0017-intervals.sql).
+ */
+export const BACKFILL_AGE_MAX_MS = 604_800_000;
+
+/**
  * Reads the settings that decide effect from the meta topic: the last record counts.
  * @returns undefined when the topic is empty.
  * @throws when the log or the registry does not answer, or the record does not decode.

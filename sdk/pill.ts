@@ -19,7 +19,7 @@ export interface Pill {
   readonly sent_at?: string;
   /** Older in order time than one of its symbol before it. */
   readonly late?: true;
-  /** Received more than 60 s after its timestamp: nothing to trade on. */
+  /** Received later after its timestamp than the backfill age (60 s by default): nothing to trade on. */
   readonly backfill?: true;
   /** Published before, handed over again to close a gap or to resume. */
   readonly replayed?: true;

@@ -24,7 +24,7 @@ export interface StreamOptions {
   readonly filter?: StreamFilter;
   /** Begin with the newest pill of each symbol; true by default. */
   readonly snapshot?: boolean;
-  /** Also pills that were received more than 60 s after their timestamp; false by default. */
+  /** Also backfill: pills received later after their timestamp than the backfill age (60 s by default). */
   readonly backfill?: boolean;
   /** Go on from a position that was kept, or from a receive time. */
   readonly resume?: Resume;

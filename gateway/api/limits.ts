@@ -39,3 +39,6 @@ export const HOUSEKEEPING_MS = 30_000;
 export const UNMETERED_OF_ACCOUNT = { ratePerS: 20, burst: 60 } as const;
 /** Calls from one network to sign-up, sign-in and everything by session: per process. */
 export const UNMETERED_OF_NETWORK = { ratePerS: 50, burst: 200 } as const;
+/** How long it is known where the log ends, and how long one waits to be told. */
+export const LOG_END_KEPT_MS = 250;
+export const LOG_END_WAIT_MS = 500;

@@ -19,6 +19,7 @@ import { addPageRoutes } from './console/page-routes.ts';
 import { addHealthRoutes } from './health-routes.ts';
 import { openHistory } from './history/open-history.ts';
 import { latestEndpoint } from './latest-route.ts';
+import { openLogEnd } from './log-end.ts';
 import { watchNotices } from './notices.ts';
 import { watchOldest } from './oldest.ts';
 import { addProblemRoutes } from './problem-routes.ts';
@@ -83,8 +84,9 @@ async function buildApi(config: ApiConfig & { pepper: Buffer }, life: Life): Pro
     accounts: () => (keyring.isFresh() ? 'up' : 'down'),
     notices: watchNotices(background, life),
   });
-  const analytics = openAnalytics({ config, settings, view, progress }, life);
-  const history = openHistory({ config, settings, view, pepper }, life);
+  const logEnd = openLogEnd(client, pills, life);
+  const analytics = openAnalytics({ config, settings, logEnd }, life);
+  const history = openHistory({ config, settings, logEnd, pepper }, life);
   const { clickhouseUrl, calendarOverrides: overridesPath, venueRules } = config;
   const verify = await retryForever(
     () =>

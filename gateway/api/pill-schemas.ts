@@ -14,7 +14,9 @@ export const PillSchema = Type.Object({
   confidence: Type.Number({ minimum: 0 }),
   received_at: Type.String({ description: 'When it reached us, UTC, microseconds' }),
   backfill: Type.Optional(
-    Type.Literal(true, { description: 'Received more than 60 s after its timestamp' }),
+    Type.Literal(true, {
+      description: 'Received more than the backfill age (60 s by default) after its timestamp',
+    }),
   ),
 });
 

@@ -25,8 +25,12 @@ export function checkOverridesFile(path: string | undefined): void {
   if (path !== undefined) read(path);
 }
 
-/** Opens the file. @throws ConfigError: a typing error must not make a market open at the start. */
-export function openOverridesFile(path: string, log: Log): OverridesFile {
+/**
+ * Reads the file for the first time; holds nothing open. Without a path there are no such days.
+ * @throws ConfigError: a typing error must not make a market open at the start.
+ */
+export function openOverridesFile(path: string | undefined, log: Log): OverridesFile {
+  if (path === undefined) return { overrides: {}, refresh: () => undefined };
   let seen = stampOf(path);
   let overrides = read(path);
   return {

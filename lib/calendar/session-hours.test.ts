@@ -17,13 +17,11 @@ test('sessions have their first open and last close, the lunch break inside', ()
       date: '2026-11-20',
       openMs: ms('2026-11-20T09:00+09:00'),
       closeMs: ms('2026-11-20T15:30+09:00'),
-      halfDay: false,
     },
     {
       date: '2026-11-24',
       openMs: ms('2026-11-24T09:00+09:00'),
       closeMs: ms('2026-11-24T15:30+09:00'),
-      halfDay: false,
     },
   ]);
 });
@@ -34,7 +32,7 @@ test('a half day ends at noon', () => {
     ms('2026-12-24T00:00+08:00'),
     ms('2026-12-25T00:00+08:00'),
   );
-  expect(eve).toMatchObject({ closeMs: ms('2026-12-24T12:00+08:00'), halfDay: true });
+  expect(eve).toMatchObject({ closeMs: ms('2026-12-24T12:00+08:00') });
 });
 
 test.each([

@@ -6,7 +6,6 @@ export interface SessionHours {
   readonly date: string;
   readonly openMs: number;
   readonly closeMs: number;
-  readonly halfDay: boolean;
 }
 
 /** The sessions of which some trading time is from `fromMs` up to `toMs`, in order. */
@@ -14,7 +13,7 @@ export function sessionsBetween(calendar: Calendar, fromMs: number, toMs: number
   const { sessions, sessionStarts, sessionEnds, times, states } = calendar;
   const found: SessionHours[] = [];
   let at = 0;
-  for (const [index, { date, halfDay }] of sessions.entries()) {
+  for (const [index, { date }] of sessions.entries()) {
     const midnight = sessionStarts[index]!;
     const end = sessionEnds[index]!;
     if (end <= fromMs) continue;
@@ -28,7 +27,7 @@ export function sessionsBetween(calendar: Calendar, fromMs: number, toMs: number
       closeMs = Math.min(end, times[place + 1] ?? end);
     }
     if (openMs === undefined || closeMs <= fromMs || openMs >= toMs) continue;
-    found.push({ date, openMs, closeMs, halfDay });
+    found.push({ date, openMs, closeMs });
   }
   return found;
 }

@@ -1,3 +1,5 @@
+import path from 'node:path';
+import { Command } from 'commander';
 import { databaseName, openClickHouse } from '../../lib/clickhouse.ts';
 import { readConfig } from '../../lib/config.ts';
 import { createKafkaClient } from '../../lib/kafka/client.ts';
@@ -5,13 +7,19 @@ import { createLog } from '../../lib/log.ts';
 import { requireTopicSettings } from '../../lib/settings.ts';
 import { readStackFile, type StackFile } from '../../lib/stack-file.ts';
 import { createSchemaClient } from '../../schemas/registry.ts';
-import { rebuild, UnsettledError } from './rebuild.ts';
+import { rebuild, SETTLE_MS, UnsettledError } from './rebuild.ts';
 
-/**
- * `npm run rebuild`: builds the tables of ClickHouse anew from the log, while ingest goes on. The
- * engines are those of the environment, else of the stack that `npm start` runs. `-- --anew` drops
- * what a rebuild that was killed has left.
- */
+const options = new Command('npm run rebuild --')
+  .description('Builds the tables of ClickHouse anew from the log, while ingest goes on.')
+  .option('--anew', 'drop what a rebuild that was killed has left')
+  .option('--data <dir>', 'folder of the stack that runs, instead of .local')
+  .addHelpText(
+    'after',
+    '\nThe engines are those of KAFKA_BROKERS, SCHEMA_REGISTRY_URL and CLICKHOUSE_URL where these are set.',
+  )
+  .parse()
+  .opts<{ anew?: true; data?: string }>();
+
 const stopping = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => stopping.abort(new Error('broken off')));
@@ -23,7 +31,7 @@ try {
     registryUrl: reader.text('SCHEMA_REGISTRY_URL'),
     clickhouseUrl: reader.text('CLICKHOUSE_URL'),
     namespace: reader.text('PILLOLE_NAMESPACE', ''),
-    settleMs: reader.integer('REBUILD_SETTLE_MS', { min: 0, max: 600_000, fallback: 35_000 }),
+    settleMs: reader.integer('REBUILD_SETTLE_MS', { min: 0, max: 600_000, fallback: SETTLE_MS }),
   }));
   const { namespace, settleMs } = config;
   const log = createLog('rebuild', 'warn');
@@ -38,12 +46,15 @@ try {
   const settings = await requireTopicSettings(client, schemas, namespace);
   const { records, rows, kept } = await rebuild({
     ...{ client, schemas, clickhouse, settings, namespace, log, signal, settleMs },
-    anew: process.argv.includes('--anew'),
+    anew: options.anew === true,
     onProgress(read, all) {
       const percent = all === 0 ? 100 : Math.floor((read / all) * 100);
       const perS = Math.round(read / ((performance.now() - began) / 1_000));
       tell(`${percent} %: ${read} of ${all} records, ${perS} a second`);
-      if (read === all) tell(`The log is read; the tables change places and settle.`);
+    },
+    onExchanged() {
+      const seconds = Math.ceil(settleMs / 1_000);
+      tell(`Readers have the new table; its last rows settle for ${seconds} s.`);
     },
   });
   await clickhouse.close();
@@ -72,7 +83,10 @@ function tell(text: string): void {
 
 function addressesOfStack(): Record<string, string> {
   if (process.env.KAFKA_BROKERS !== undefined) return {};
-  const stack: StackFile = readStackFile();
+  const { data } = options;
+  const stack: StackFile = readStackFile(
+    data === undefined ? undefined : path.resolve(data, 'stack.json'),
+  );
   return {
     KAFKA_BROKERS: stack.kafka,
     SCHEMA_REGISTRY_URL: stack.registry,

@@ -41,7 +41,8 @@ async function write(from: number, count: number): Promise<string[]> {
   const pills = Array.from({ length: count }, (_, at) =>
     makePill({ id: `p-${String(from + at).padStart(6, '0')}`, symbol: `S${at % 7}.T` }),
   );
-  await writer.write(pills);
+  // A produce has its time-out: on a loaded machine 5,000 at once may miss it.
+  for (let at = 0; at < count; at += 500) await writer.write(pills.slice(at, at + 500));
   return pills.map(({ id }) => id);
 }
 
@@ -81,6 +82,13 @@ test('what was spoilt is whole again, while pills go on coming and readers see a
     before = now;
   }
   expect(await ended).toBe(0);
+  const told = rebuilding.output().trim().split('\n');
+  const isProgress = (line: string) => /^\d+ %: \d+ of \d+ records/.test(line);
+  expect(told.slice(0, -2).every(isProgress)).toBe(true);
+  expect(told.slice(-2)).toEqual([
+    'Readers have the new table; its last rows settle for 2 s.',
+    expect.stringMatching(/^Rebuilt: /),
+  ]);
   await waitFor('all rows', async () => (await ids()).length === written.length);
   expect(await ids()).toEqual(written.sort());
   const [row] = await select<{ n: string }>('SELECT count() AS n FROM pills WHERE confidence = 0');

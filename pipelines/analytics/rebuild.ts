@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ClickHouse } from '../../lib/clickhouse.ts';
+import { type ClickHouse, REQUEST_TIMEOUT_MS } from '../../lib/clickhouse.ts';
 import type { KafkaClient } from '../../lib/kafka/client.ts';
 import type { LogRecord } from '../../lib/kafka/consume.ts';
 import { BULK } from '../../lib/kafka/pace.ts';
@@ -25,11 +25,10 @@ export interface RebuildOptions {
   readonly anew: boolean;
   /** Told at least once a second while the log is read. */
   onProgress(read: number, all: number): void;
-  /**
-   * How long an insert that was under way when the tables changed places may still arrive, in ms:
-   * longer than the sink's own time-out of one request (30 s).
-   */
-  readonly settleMs?: number;
+  /** Told once, when readers have the new table. */
+  onExchanged(): void;
+  /** How long an insert that was under way when the tables changed places may still arrive, in ms. */
+  readonly settleMs: number;
 }
 
 /** What a rebuild did. */
@@ -44,7 +43,8 @@ export interface Rebuilt {
 
 /** Being built; after the exchange, the old one. */
 const NEXT = 'pills_next';
-const SETTLE_MS = 35_000;
+/** What is safe for `settleMs`: longer than the sink's own time-out of one request. */
+export const SETTLE_MS = REQUEST_TIMEOUT_MS + 5_000;
 const CLOSE_DEADLINE_MS = 60_000;
 
 /** Readers have the new table already, but the end of the rebuild was not reached. */
@@ -81,7 +81,8 @@ export async function rebuild(options: RebuildOptions): Promise<Rebuilt> {
     options.signal.throwIfAborted();
     await command(`EXCHANGE TABLES ${PILLS_TABLE} AND ${NEXT}`);
     isExchanged = true;
-    const deadline = performance.now() + (options.settleMs ?? SETTLE_MS);
+    options.onExchanged();
+    const deadline = performance.now() + options.settleMs;
     do {
       await copyNewer(options, until, NEXT, PILLS_TABLE);
       await sleep(500);
@@ -148,18 +149,17 @@ async function readLog(options: RebuildOptions, bounds: ReadonlyMap<number, Offs
   const onRecords = async (partition: number, batch: readonly LogRecord[]) => {
     const reader = readers.get(partition)!;
     const found: BufferedRow[] = [];
-    let receivedAt: number | undefined;
     for (const record of batch) {
       const reading = await reader.read(record, signal);
       if (reading.kind !== 'effect') continue;
       found.push(rowOf(settings.epoch, reading.pill));
-      receivedAt = Math.max(receivedAt ?? 0, reading.pill.received_at);
     }
     records += batch.length;
     rows += found.length;
     const last = batch.at(-1);
     if (last === undefined) return;
-    await sink.add(found, signal, { partition, offset: last.offset, receivedAt });
+    // Nobody is told of receive times here: see `tell` above.
+    await sink.add(found, signal, { partition, offset: last.offset, receivedAt: undefined });
   };
   const tail = await openTail({
     client,

@@ -15,7 +15,7 @@ export interface SinkLimits {
 }
 
 /** One insert a second or 10,000 rows: every insert is a part that must be merged. */
-export const SINK_LIMITS: SinkLimits = {
+const SINK_LIMITS: SinkLimits = {
   flushIntervalMs: 1_000,
   flushRows: 10_000,
   rowsMax: 50_000,

@@ -217,6 +217,8 @@ describe('analyst', () => {
     "SELECT * FROM executable('ls', 'CSV', 'a String')",
     "SELECT 1 INTO OUTFILE '/tmp/outfile'",
     'SELECT 1 SETTINGS max_execution_time = 100',
+    'SELECT * FROM (SELECT 1 SETTINGS max_execution_time = 100)',
+    'WITH x AS (SELECT 1 SETTINGS readonly = 0) SELECT * FROM x',
   ])('may not %s', async (sql) => {
     expect((await ask(sql)).status).toBe(403);
   });

@@ -7,4 +7,4 @@ CREATE TABLE IF NOT EXISTS pills_progress
 )
 ENGINE = ReplacingMergeTree(offset)
 ORDER BY (epoch, partition)
-COMMENT 'How far the log is in pills, past records without effect too. Take max(offset) by partition. Dropped and restored together with pills.'
+COMMENT 'How far the log is in pills, past records without effect too. Take max(offset) by partition. A rebuild keeps it; who drops or restores pills by hand does the same with it.'

@@ -13,7 +13,7 @@ FROM
     WHERE symbol = {symbol:String} AND NOT backfill
       AND received_at >= {since:DateTime64(6, 'UTC')} AND received_at < {until:DateTime64(6, 'UTC')}
       -- What the primary key can use: a live pill is received at most the backfill age after its
-      -- timestamp (never more than 7 days), and at most 5 min before it.
+      -- timestamp (never more than 7 days, BACKFILL_AGE_MAX_MS), and at most 5 min before it.
       AND timestamp >= {since:DateTime64(6, 'UTC')} - INTERVAL 7 DAY
       AND timestamp < {until:DateTime64(6, 'UTC')} + INTERVAL 5 MINUTE
 )

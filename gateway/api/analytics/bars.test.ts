@@ -127,7 +127,7 @@ test('the same figures as a table; unchanged they are not sent again', async () 
   const json = await world.ask('bars', query);
   const csv = await world.ask('bars', { ...query, format: 'csv' });
   expect(csv.headers['content-type']).toBe('text/csv; charset=utf-8; header=present');
-  const [head, ...lines] = csv.text.trim().split('\n');
+  const [head, ...lines] = csv.text.trim().split('\r\n');
   expect(head!.split(',')).toEqual(
     Object.keys(json.body.data[0]).sort((a, b) => head!.indexOf(a) - head!.indexOf(b)),
   );

@@ -3,12 +3,12 @@ import { type SessionHours, sessionsBetween } from '../../../lib/calendar/sessio
 import { decimalSeconds } from '../../../lib/clickhouse.ts';
 import { formatTimestamp, type Micros } from '../../../schemas/timestamp.ts';
 import type { Parsed } from '../parameters.ts';
+import { parseWindow, type Window } from '../time-range.ts';
 import type { CalendarOf } from './calendars.ts';
 import type { Desk } from './desk.ts';
 import { BAR_RANGES, BARS_MAX, type Interval } from './limits.ts';
 import { SYMBOL, WINDOW, whole } from './parameters.ts';
-import type { Question, Sources } from './question.ts';
-import { parseWindow, type Window } from './window.ts';
+import { lessTime, type Question, type Sources } from './question.ts';
 
 /** What the views answer of a bar. */
 interface Figures {
@@ -85,8 +85,18 @@ export function barsQuestion(
     },
     example: EXAMPLE,
     csvExample:
-      'start,open,high,low,close,count,mean,p05,p50,p95,mean_confidence,late_count,final,revision\n',
+      'start,open,high,low,close,count,mean,p05,p50,p95,mean_confidence,late_count,final,revision\r\n',
     parse: (query, now) => parse(query, now, calendarOf),
+    less({ interval, window, sessions }) {
+      const stepS = BAR_RANGES[interval].stepS;
+      if (window.until - window.since > stepS * 1e6) return lessTime(window);
+      // Half of a bar is the same bar again.
+      if (sessions !== undefined) return { hint: 'Ask for the hours of the session: interval=1h.' };
+      const names = Object.keys(BAR_RANGES);
+      const shorter = names[names.indexOf(interval) - 1];
+      if (shorter === undefined) return { hint: 'There is no shorter bar than this one.' };
+      return { hint: 'It is one bar: shorter ones may fit.', try: { interval: shorter } };
+    },
     async find(asked, { completeUntil }) {
       // What comes yet for a bar that ended before is received so late that it is backfill.
       const finalUntil = completeUntil - backfillAgeUs;

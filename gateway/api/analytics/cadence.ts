@@ -2,12 +2,13 @@ import { Type } from 'typebox';
 import { type Calendar, stateAt } from '../../../lib/calendar/calendar.ts';
 import { decimalSeconds } from '../../../lib/clickhouse.ts';
 import { lateAfterMs } from '../../../lib/signal/cadence.ts';
+import { formatTimestamp, type Micros } from '../../../schemas/timestamp.ts';
+import { parseWindow, toldWindow, type Window } from '../time-range.ts';
 import type { CalendarOf } from './calendars.ts';
 import type { Desk } from './desk.ts';
 import { GAPS_MAX, RANGES } from './limits.ts';
 import { SYMBOL, WINDOW, WINDOW_EXAMPLE, WindowSchema } from './parameters.ts';
-import { NumberOrNull, type Question, type Sources } from './question.ts';
-import { parseWindow, toldWindow, type Window } from './window.ts';
+import { lessTime, NumberOrNull, type Question, type Sources } from './question.ts';
 
 /** Why nothing came. */
 export const GAP_REASONS = [
@@ -18,7 +19,7 @@ export const GAP_REASONS = [
   'generator_silent',
   'calendar_unknown',
 ] as const;
-export type GapReason = (typeof GAP_REASONS)[number];
+type GapReason = (typeof GAP_REASONS)[number];
 
 interface Gap {
   readonly from: string;
@@ -45,7 +46,8 @@ export function cadenceQuestion(
     summary: 'How often pills of a symbol came, and when they did not',
     description:
       'From one receive time to the next, of pills that are no backfill. A gap is longer than max(5 s, 5 × ' +
-      `the median). \`because\`: what the calendar says where the market was open for less than that; else ` +
+      'the median); the silence before the first pill, since the one before the window, and the one after the ' +
+      `last, up to where the log is known, are gaps too, and no intervals. \`because\`: what the calendar says where the market was open for less than that; else ` +
       '`generator_silent` where no pill of any symbol came in it, `generator_late` where others did. ' +
       `At most ${GAPS_MAX} gaps are named, the longest; \`gaps_count\` tells of all.`,
     query: QUERY,
@@ -67,7 +69,7 @@ export function cadenceQuestion(
       ),
     },
     csvExample:
-      'from,to,seconds,because\n2026-11-20T02:30:00.000000Z,2026-11-20T03:30:00.000000Z,3600,lunch_break\n',
+      'from,to,seconds,because\r\n2026-11-20T02:30:00.000000Z,2026-11-20T03:30:00.000000Z,3600,lunch_break\r\n',
     example: {
       symbol: '7203.T',
       window: WINDOW_EXAMPLE,
@@ -88,6 +90,7 @@ export function cadenceQuestion(
         ? { ok: true, value: { symbol: query.symbol, window: window.value } }
         : window;
     },
+    less: ({ window }) => lessTime(window),
     async find({ symbol, window }) {
       const parameters = {
         symbol,
@@ -108,8 +111,10 @@ export function cadenceQuestion(
         late: lateMs,
         limit: GAPS_MAX,
       });
-      const gaps = rows
-        .map(({ from, to, seconds: length }) => ({ from, to, seconds: length }))
+      const edges = await edgeGaps(desk, parameters, window, lateMs);
+      const gaps = [...edges, ...rows.map(({ from, to, seconds }) => ({ from, to, seconds }))]
+        .sort((one, other) => other.seconds - one.seconds)
+        .slice(0, GAPS_MAX)
         .sort((one, other) => (one.from < other.from ? -1 : 1));
       const calendar = calendarOf(symbol);
       const rests = gaps.map((gap) => restOf(gap, lateMs, calendar));
@@ -124,7 +129,11 @@ export function cadenceQuestion(
         window: toldWindow(window),
         count: n,
         interval_ms: { p50, p95, max },
-        ...{ expected_ms: p50, late_after_ms: lateMs, gaps_count: rows[0]?.of_all ?? 0 },
+        ...{
+          expected_ms: p50,
+          late_after_ms: lateMs,
+          gaps_count: (rows[0]?.of_all ?? 0) + edges.length,
+        },
         gaps: told,
       };
       return { body, table: { columns: ['from', 'to', 'seconds', 'because'], rows: told } };
@@ -141,6 +150,57 @@ const GAPS = `
   FROM ${INTERVALS}
   WHERE interval_ms > {late:Float64}
   ORDER BY interval_ms DESC, since LIMIT {limit:UInt32}`;
+
+/**
+ * The silence before the first pill of a window and after the last one, where it is a gap. Of a
+ * symbol that never had a pill nobody can say that it is silent.
+ */
+async function edgeGaps(
+  desk: Desk,
+  parameters: Readonly<Record<string, unknown>>,
+  window: Window,
+  lateMs: number,
+): Promise<Gap[]> {
+  const { completeUntil } = await desk.extent();
+  const [edges] = await desk.ask<Edges>(EDGES, parameters);
+  const { before, first, last } = edges!;
+  const end = Math.min(window.until, completeUntil);
+  const silences = [
+    [before, first ?? end],
+    [first === null ? null : last, end],
+  ] as const;
+  return silences.flatMap(([from, to]) =>
+    from !== null && to - from > lateMs * 1_000
+      ? [{ from: formatTimestamp(from), to: formatTimestamp(to), seconds: (to - from) / 1e6 }]
+      : [],
+  );
+}
+
+/** Receive times in µs: of the last live pill before the window, and of the first and last in it. */
+interface Edges {
+  readonly before: Micros | null;
+  readonly first: Micros | null;
+  readonly last: Micros | null;
+}
+
+/** Pills among which the last one before a window is looked for: newest by timestamp, not by receive time. */
+const EARLIER_PILLS = 100;
+
+const EDGES = `
+  SELECT
+    toUnixTimestamp64Micro(minOrNull(received_at)) AS first,
+    toUnixTimestamp64Micro(maxOrNull(received_at)) AS last,
+    (SELECT toUnixTimestamp64Micro(maxOrNull(received_at)) FROM (
+       SELECT received_at FROM pills
+       WHERE symbol = {symbol:String} AND NOT backfill
+         AND received_at < {since:DateTime64(6, 'UTC')}
+         AND timestamp < {since:DateTime64(6, 'UTC')} + INTERVAL 5 MINUTE
+       ORDER BY timestamp DESC LIMIT ${EARLIER_PILLS})) AS before
+  FROM pills
+  WHERE symbol = {symbol:String} AND NOT backfill
+    AND received_at >= {since:DateTime64(6, 'UTC')} AND received_at < {until:DateTime64(6, 'UTC')}
+    AND timestamp >= {since:DateTime64(6, 'UTC')} - INTERVAL 7 DAY
+    AND timestamp < {until:DateTime64(6, 'UTC')} + INTERVAL 5 MINUTE`;
 
 /** Of which gaps a pill of another symbol was received, each asked for by itself: one will do. */
 async function filledGaps(

@@ -1,7 +1,8 @@
 import type { Calendar } from '../../../lib/calendar/calendar.ts';
+import { openOverridesFile } from '../../../lib/calendar/overrides-file.ts';
 import { createVenueOf } from '../../../lib/calendar/venue-rules.ts';
 import type { Life } from '../../../lib/run.ts';
-import { OVERRIDES_LOOK_MS, openMarkets } from '../../../lib/signal/open-markets.ts';
+import { openMarkets } from '../../../lib/signal/open-markets.ts';
 import type { ApiConfig } from '../config.ts';
 
 /** The calendar of a symbol; `ALWAYS` never closes, undefined: none is known. */
@@ -12,9 +13,8 @@ export function openCalendarOf(
   { calendarOverrides, venueRules }: Pick<ApiConfig, 'calendarOverrides' | 'venueRules'>,
   life: Life,
 ): CalendarOf {
-  const { markets, look } = openMarkets(calendarOverrides, createVenueOf(venueRules), life.log);
-  const timer = setInterval(look, OVERRIDES_LOOK_MS);
-  life.onStop('calendars of analytics', () => clearInterval(timer));
+  const overrides = openOverridesFile(calendarOverrides, life.log);
+  const markets = openMarkets(overrides, createVenueOf(venueRules), life);
   return (symbol) => {
     const place = markets.venueOf(symbol);
     return place === undefined || place === 'ALWAYS' ? place : markets.calendar(place);

@@ -5,11 +5,19 @@ import * as plain from './testing/recompute.ts';
 import { DAY_US, openWorld, SEED, type World } from './testing/world.ts';
 
 const WALKS = ['7203.T', '6758.T', '0700.HK'];
+const HORIZONS_US = { '1m': 60e6, '5m': 300e6, '15m': 900e6, '60m': 3_600e6 } as const;
+/** As old as the last pill within the horizon may be at its end. */
+const AGE_MAX_US = 60e6;
 let world: World;
 
 beforeAll(async () => {
-  const longAgo = walk('EUR/JPY', nowMicros() - 30 * DAY_US, 3_600, createRandom(SEED));
-  world = await openWorld({ walks: WALKS, others: longAgo });
+  const now = nowMicros();
+  const longAgo = walk('EUR/JPY', now - 30 * DAY_US, 3_600, createRandom(SEED));
+  // Nothing around an hour ago: whatever "now" is while the test runs, the same pills are settled.
+  const upToNow = walk('GBP/JPY', now - 9_000e6, 8_990, createRandom(SEED)).filter(
+    ({ timestamp }) => timestamp < now - 4_800e6 || timestamp >= now - 2_400e6,
+  );
+  world = await openWorld({ walks: WALKS, others: [...longAgo, ...upToNow] });
 }, 120_000);
 
 afterAll(() => world?.close());
@@ -62,31 +70,19 @@ describe(`the same figures as computed from the pills in plain code (SEED=${SEED
     ]);
   });
 
-  test.each(['1m', '5m', '60m'] as const)('a track record at %s', async (horizon) => {
-    const horizonUs = { '1m': 60e6, '5m': 300e6, '60m': 3_600e6 }[horizon];
+  test.each(['1m', '5m', '15m', '60m'] as const)('a track record at %s', async (horizon) => {
     const [since, until] = [world.began, world.began + 7_200e6];
     const own = WALKS.flatMap((symbol) => plain.within(world.pills, symbol, since, until));
-    const record = plain.trackRecord(own, world.pills, {
-      horizonUs,
-      ageMaxUs: 60e6,
-      asOf: nowMicros(),
-    });
+    const record = recordOf(own, horizon);
     const { body } = await world.ask('confidence', {
       symbol: '*',
       horizon,
       from: since,
       to: until,
     });
-    const count = (name: string) => record.filter(({ outcome }) => outcome === name).length;
-    expect(body.pills).toEqual({
-      all: own.length,
-      settled: count('settled'),
-      unsettled: 0,
-      not_observable: count('not_observable'),
-      excluded_backfill: 0,
-      above_scale: 0,
-    });
-    expect(count('not_observable')).toBeGreaterThan(0);
+    expect(body.pills).toEqual(countsOf(record));
+    expect(body.pills).toMatchObject({ unsettled: 0, excluded_backfill: 0 });
+    expect(body.pills.not_observable).toBeGreaterThan(0);
     for (const [at, bucket] of (body.buckets as Record<string, number>[]).entries()) {
       const inside = record.filter(
         ({ outcome, pill }) =>
@@ -104,7 +100,16 @@ describe(`the same figures as computed from the pills in plain code (SEED=${SEED
     }
   });
 
-  test('what is not settled, and backfill, are named apart', async () => {
+  test('what is not settled is named apart', async () => {
+    const own = plain.within(world.pills, 'GBP/JPY', 0, nowMicros());
+    const range = { from: own[0]!.order, to: own.at(-1)!.order + 1 };
+    const { body } = await world.ask('confidence', { symbol: 'GBP/JPY', horizon: '60m', ...range });
+    expect(body.pills).toEqual(countsOf(recordOf(own, '60m')));
+    expect(body.pills.unsettled).toBeGreaterThan(0);
+    expect(body.pills.settled).toBeGreaterThan(0);
+  });
+
+  test('backfill is named apart', async () => {
     const own = plain.within(world.pills, 'EUR/JPY', 0, nowMicros());
     const range = { from: own[0]!.order, to: own.at(-1)!.order + 1 };
     const { body } = await world.ask('confidence', { symbol: 'EUR/JPY', horizon: '1m', ...range });
@@ -116,3 +121,23 @@ describe(`the same figures as computed from the pills in plain code (SEED=${SEED
     expect(body.buckets).toEqual([]);
   });
 });
+
+function recordOf(own: readonly plain.EffectivePill[], horizon: keyof typeof HORIZONS_US) {
+  const horizonUs = HORIZONS_US[horizon];
+  return plain.trackRecord(own, world.pills, {
+    ...{ horizonUs, ageMaxUs: AGE_MAX_US, asOf: nowMicros() },
+  });
+}
+
+/** How many of which outcome. */
+function countsOf(record: ReturnType<typeof recordOf>) {
+  const count = (name: string) => record.filter(({ outcome }) => outcome === name).length;
+  return {
+    all: record.length,
+    settled: count('settled'),
+    unsettled: count('unsettled'),
+    not_observable: count('not_observable'),
+    excluded_backfill: count('excluded_backfill'),
+    above_scale: 0,
+  };
+}

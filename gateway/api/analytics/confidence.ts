@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { decimalSeconds } from '../../../lib/clickhouse.ts';
+import { parseWindow, toldWindow, type Window } from '../time-range.ts';
 import { RANGES } from './limits.ts';
 import { SYMBOL_OR_ALL, WINDOW, WINDOW_EXAMPLE, WindowSchema, whole } from './parameters.ts';
-import { NumberOrNull, type Question, type Sources } from './question.ts';
+import { lessTime, NumberOrNull, type Question, type Sources } from './question.ts';
 import { wilson95 } from './wilson.ts';
-import { parseWindow, toldWindow, type Window } from './window.ts';
 
 const HORIZONS_S = { '1m': 60, '5m': 300, '15m': 900, '60m': 3_600 } as const;
 type Horizon = keyof typeof HORIZONS_S;
@@ -90,7 +90,7 @@ export function confidenceQuestion({ desk }: Sources): Question<typeof QUERY, As
       min_n: Type.Integer(),
     },
     example: EXAMPLE,
-    csvExample: 'from,to,n,hits,rate,ci95_low,ci95_high,mean_confidence,mean_change\n',
+    csvExample: 'from,to,n,hits,rate,ci95_low,ci95_high,mean_confidence,mean_change\r\n',
     parse(query, now) {
       const { symbol = '*', horizon = '5m', scale = 1, min_n: minN = 30 } = query;
       const range = symbol === '*' ? RANGES.confidenceOfAll : RANGES.confidence;
@@ -98,6 +98,7 @@ export function confidenceQuestion({ desk }: Sources): Question<typeof QUERY, As
       if (!window.ok) return window;
       return { ok: true, value: { symbol, horizon, scale, minN, window: window.value } };
     },
+    less: ({ window }) => lessTime(window),
     async find(asked, { completeUntil }) {
       const { symbol, horizon, scale, minN, window } = asked;
       const rows = await desk.ask<Row>(STATEMENT, {

@@ -4,11 +4,11 @@ import { decimalSeconds } from '../../../lib/clickhouse.ts';
 import { isSymbol } from '../../../schemas/pill.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
 import type { Parsed } from '../parameters.ts';
+import { parseWindow, toldWindow, type Window } from '../time-range.ts';
 import { BAR_RANGES, CORRELATED_MAX, CORRELATED_STEPS_MAX, RANGES } from './limits.ts';
 import { WINDOW, WINDOW_EXAMPLE, WindowSchema, whole } from './parameters.ts';
 import { pearson } from './pearson.ts';
-import { NumberOrNull, type Question, type Sources } from './question.ts';
-import { parseWindow, toldWindow, type Window } from './window.ts';
+import { lessTime, NumberOrNull, type Question, type Sources } from './question.ts';
 
 const INTERVALS = ['1s', '1m', '1h'] as const;
 type Step = (typeof INTERVALS)[number];
@@ -54,7 +54,7 @@ export function correlationQuestion({ desk }: Sources): Question<typeof QUERY, A
       r: Type.Array(Type.Array(NumberOrNull)),
       n: Type.Array(Type.Array(Type.Integer())),
     },
-    csvExample: 'symbol,other,r,n\n7203.T,6758.T,0.42,310\n',
+    csvExample: 'symbol,other,r,n\r\n7203.T,6758.T,0.42,310\r\n',
     example: {
       window: WINDOW_EXAMPLE,
       ...{ interval: '1m', of: OF, method: 'pearson', min_n: 30 },
@@ -69,6 +69,10 @@ export function correlationQuestion({ desk }: Sources): Question<typeof QUERY, A
       ],
     },
     parse,
+    less: ({ window }) => ({
+      ...lessTime(window),
+      hint: 'Half of the time may fit, or fewer symbols.',
+    }),
     async find({ symbols, interval, minN, window }) {
       const { stepS } = BAR_RANGES[interval];
       const rows = await desk.ask<{ symbol: string; step: number; close: number }>(

@@ -3,17 +3,18 @@ import type { Log } from '../../../lib/log.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
 import { kept } from '../clickhouse/kept.ts';
 import { openSelect, type Select } from '../clickhouse/select.ts';
-import { readStored, type Stored } from '../clickhouse/stored.ts';
-import { completeUntil, type Logged } from './complete-until.ts';
+import { hasAllOf, readStored, type Stored } from '../clickhouse/stored.ts';
+import type { AskLogEnd } from '../log-end.ts';
+import { completeUntil } from './complete-until.ts';
 import { ANALYTICS_LIMITS } from './limits.ts';
 
-/** Up to where the log is in the answer. */
-export interface AsOf {
+/** How far the table is. */
+export interface Extent {
   /** Every pill up to here is in it. */
   readonly stored: Stored;
   /** All of the log is in it. */
   readonly hasAll: boolean;
-  /** Up to here nothing that was received is missing: now, where all of the log is in it. */
+  /** Up to here nothing that was in the log is missing. */
   readonly completeUntil: Micros;
 }
 
@@ -22,23 +23,21 @@ export interface Desk {
   /** Times come as ISO 8601. */
   readonly ask: Select;
   /**
-   * How far the table is. What was read a moment ago is still true: the table only grows.
+   * What was read a moment ago is still true: log and table only grow.
    * @throws NoAnswer
    */
-  asOf(): Promise<AsOf>;
+  extent(): Promise<Extent>;
 }
 
 export interface DeskOptions {
   readonly clickhouse: ClickHouse;
   readonly epoch: string;
   readonly log: Log;
-  readonly nowMicros: () => Micros;
-  /** How far the log is known to be, by partition, and whether that is how far it is now. */
-  readonly logged: () => Logged;
+  readonly logEnd: AskLogEnd;
 }
 
 /** Opens the desk. How many ask at a time is bounded by who calls it (question.ts). */
-export function openDesk({ clickhouse, epoch, log, nowMicros, logged }: DeskOptions): Desk {
+export function openDesk({ clickhouse, epoch, log, logEnd }: DeskOptions): Desk {
   const ask = openSelect(clickhouse, log, {
     ...{ name: 'analytics', bounds: ANALYTICS_LIMITS },
     settings: {
@@ -46,12 +45,9 @@ export function openDesk({ clickhouse, epoch, log, nowMicros, logged }: DeskOpti
       max_result_rows: String(ANALYTICS_LIMITS.statementRowsAnswered),
     },
   });
-  const asOf = kept(ANALYTICS_LIMITS.asOfKeptMs, async () => {
-    const known = logged();
-    const before = nowMicros();
-    const stored = await readStored(ask, epoch);
-    const until = completeUntil(known, stored, before);
-    return { stored, hasAll: known.isCurrent && until === before, completeUntil: until };
+  const extent = kept(ANALYTICS_LIMITS.asOfKeptMs, async () => {
+    const [end, stored] = await Promise.all([logEnd(), readStored(ask, epoch)]);
+    return { stored, hasAll: hasAllOf(stored, end), completeUntil: completeUntil(end, stored) };
   });
-  return { ask, asOf };
+  return { ask, extent };
 }

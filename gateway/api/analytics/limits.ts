@@ -52,8 +52,5 @@ export const CORRELATED_MAX = 20;
 export const CORRELATED_STEPS_MAX = 10_000;
 /** Pills of which one can ask for outliers at a time. */
 export const OUTLIER_PILLS_MAX = 100_000;
-/** Pills before it that a pill is compared with, and how many there must be. */
-export const BASELINE_PILLS = 1_000;
-export const BASELINE_PILLS_MIN = 30;
 /** Gaps that are named; the count tells of all. */
 export const GAPS_MAX = 100;

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { decimalSeconds } from '../../../lib/clickhouse.ts';
+import type { Window } from '../time-range.ts';
 import { whole } from './parameters.ts';
 import { NumberOrNull, type Question, type Sources } from './question.ts';
-import type { Window } from './window.ts';
 
 const WINDOWS_S = { '5m': 300, '15m': 900, '1h': 3_600, '4h': 14_400, '1d': 86_400 } as const;
 type WindowName = keyof typeof WINDOWS_S;
@@ -64,7 +64,7 @@ export function moversQuestion({ desk }: Sources): Question<typeof QUERY, Asked>
         }),
       ),
     },
-    csvExample: 'symbol,now,then,change,z,count\n7203.T,0.14,0.09,0.05,2.4,3600\n',
+    csvExample: 'symbol,now,then,change,z,count\r\n7203.T,0.14,0.09,0.05,2.4,3600\r\n',
     example: {
       window: '1h',
       by: 'abs_change',
@@ -84,6 +84,13 @@ export function moversQuestion({ desk }: Sources): Question<typeof QUERY, Asked>
       } = query;
       const window = { since: now - WINDOWS_S[name] * 1e6, until: now };
       return { ok: true, value: { name, by, minCount, limit, window } };
+    },
+    less({ name }) {
+      const names = Object.keys(WINDOWS_S);
+      const shorter = names[names.indexOf(name) - 1];
+      if (shorter !== undefined)
+        return { hint: 'A shorter window may fit.', try: { window: shorter } };
+      return { hint: 'There is no shorter window: ask for the summary of single symbols.' };
     },
     async find({ name, by, minCount, limit, window }) {
       const rows = await desk.ask<object & Readonly<Record<string, unknown>>>(

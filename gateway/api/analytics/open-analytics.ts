@@ -4,9 +4,8 @@ import { nowMicros } from '../../../lib/clock.ts';
 import type { Life } from '../../../lib/run.ts';
 import type { TopicSettings } from '../../../schemas/avro.ts';
 import type { ApiConfig } from '../config.ts';
-import type { Progress } from '../progress.ts';
+import type { AskLogEnd } from '../log-end.ts';
 import { createTurnstile } from '../turnstile.ts';
-import type { LatestView } from '../view.ts';
 import { openCalendarOf } from './calendars.ts';
 import { openDesk } from './desk.ts';
 import { ANALYTICS_LIMITS } from './limits.ts';
@@ -18,8 +17,7 @@ export interface AnalyticsOptions {
     'clickhouseUrl' | 'namespace' | 'calendarOverrides' | 'venueRules'
   >;
   readonly settings: TopicSettings;
-  readonly view: Pick<LatestView, 'processed' | 'isReady'>;
-  readonly progress: () => Progress;
+  readonly logEnd: AskLogEnd;
 }
 
 /**
@@ -27,7 +25,7 @@ export interface AnalyticsOptions {
  * @throws when the file of overrides cannot be read
  */
 export function openAnalytics(of: AnalyticsOptions, life: Life): RouteOptions[] {
-  const { config, settings, view, progress } = of;
+  const { config, settings, logEnd } = of;
   const calendarOf = openCalendarOf(config, life);
   const clickhouse = openClickHouse({
     url: config.clickhouseUrl,
@@ -37,11 +35,7 @@ export function openAnalytics(of: AnalyticsOptions, life: Life): RouteOptions[] 
   });
   life.onStop('clickhouse of analytics', () => clickhouse.close());
   const { epoch } = settings;
-  const logged = () => ({
-    offsets: new Map(view.processed()),
-    isCurrent: view.isReady() && progress().state === 'up',
-  });
-  const desk = openDesk({ clickhouse, epoch, log: life.log, nowMicros, logged });
+  const desk = openDesk({ clickhouse, epoch, log: life.log, logEnd });
   const backfillAgeUs = settings.backfill_age_ms * 1_000;
   const turnstile = createTurnstile(ANALYTICS_LIMITS);
   return analyticsEndpoints({ desk, epoch, backfillAgeUs, turnstile, nowMicros }, calendarOf);

@@ -1,13 +1,14 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Type } from 'typebox';
 import { decimalSeconds } from '../../../lib/clickhouse.ts';
+import { BASELINE_PILLS, BASELINE_PILLS_MIN, ROBUST_Z_MAX } from '../../../lib/signal/baseline.ts';
 import { createRollingWindow, robustZ } from '../../../lib/signal/rolling-window.ts';
 import { formatCursor } from '../../../schemas/position.ts';
 import { NoAnswer } from '../clickhouse/select.ts';
-import { BASELINE_PILLS, BASELINE_PILLS_MIN, OUTLIER_PILLS_MAX, RANGES } from './limits.ts';
+import { parseWindow, toldWindow, type Window } from '../time-range.ts';
+import { OUTLIER_PILLS_MAX, RANGES } from './limits.ts';
 import { SYMBOL, WINDOW, WINDOW_EXAMPLE, WindowSchema, whole } from './parameters.ts';
-import type { Question, Sources } from './question.ts';
-import { parseWindow, toldWindow, type Window } from './window.ts';
+import { lessTime, type Question, type Sources } from './question.ts';
 
 /** How many pills are looked at before others have their turn: a ms or two. */
 const PILLS_PER_TURN = 500;
@@ -29,8 +30,8 @@ const QUERY = {
     Type.Number({
       minimum: 1,
       maximum: 1_000,
-      default: 4,
-      description: '|z| from which a pill is one; 4 by default',
+      default: ROBUST_Z_MAX,
+      description: `|z| from which a pill is one; ${ROBUST_Z_MAX} by default`,
     }),
   ),
   limit: whole(1, 1_000, 100, 'Pills that are told, those with the largest |z|'),
@@ -76,12 +77,12 @@ export function outliersQuestion({ desk }: Sources): Question<typeof QUERY, Aske
         }),
       ),
     },
-    csvExample: 'cursor,id,symbol,timestamp,gross_spread_percent,median,mad,z\n',
+    csvExample: 'cursor,id,symbol,timestamp,gross_spread_percent,median,mad,z\r\n',
     example: {
       symbol: '7203.T',
       window: WINDOW_EXAMPLE,
       method: 'robust_z',
-      threshold: 4,
+      threshold: ROBUST_Z_MAX,
       baseline: BASELINE,
       count: 1,
       data: [
@@ -95,9 +96,10 @@ export function outliersQuestion({ desk }: Sources): Question<typeof QUERY, Aske
     parse(query, now) {
       const window = parseWindow(query, RANGES.outliers, now);
       if (!window.ok) return window;
-      const { symbol, threshold = 4, limit = 100 } = query;
+      const { symbol, threshold = ROBUST_Z_MAX, limit = 100 } = query;
       return { ok: true, value: { symbol, threshold, limit, window: window.value } };
     },
+    less: ({ window }) => lessTime(window),
     async find({ symbol, threshold, limit, window }) {
       const pills = await desk.ask<Pill>(STATEMENT, {
         symbol,
@@ -106,7 +108,10 @@ export function outliersQuestion({ desk }: Sources): Question<typeof QUERY, Aske
         baseline: BASELINE_PILLS,
         limit: OUTLIER_PILLS_MAX + 1,
       });
-      if (pills.length > OUTLIER_PILLS_MAX) throw new NoAnswer('heavy', 'too many pills');
+      if (pills.length > OUTLIER_PILLS_MAX) {
+        const detail = `There are more than ${OUTLIER_PILLS_MAX} pills in the time.`;
+        throw new NoAnswer('heavy', undefined, detail);
+      }
       const found = await findOutliers(pills, threshold);
       const data = found
         .sort((one, other) => Math.abs(other.z) - Math.abs(one.z))

@@ -1,20 +1,22 @@
 import { createHash } from 'node:crypto';
-import { stringify } from 'csv-stringify/sync';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { LRUCache } from 'lru-cache';
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox';
 import type { Micros } from '../../../schemas/timestamp.ts';
 import { refuse } from '../../http/refuse.ts';
 import { metered } from '../access-rule.ts';
+import { callerOf } from '../caller.ts';
+import { refusalOf } from '../clickhouse/refusal-of.ts';
 import { NoAnswer } from '../clickhouse/select.ts';
-import { toldAsOf } from '../clickhouse/stored.ts';
+import { AS_OF_EXAMPLE, AsOfSchema, toldAsOf } from '../clickhouse/stored.ts';
+import { CSV_TYPE, csvOf, isCsvWanted, type Table } from '../csv.ts';
 import { endpoint } from '../endpoint.ts';
 import { matchesEtag } from '../etag.ts';
 import type { Parsed } from '../parameters.ts';
+import { toldWindow, type Window } from '../time-range.ts';
 import type { Turnstile } from '../turnstile.ts';
-import type { AsOf, Desk } from './desk.ts';
+import type { Desk, Extent } from './desk.ts';
+import type { Keep, Kept } from './keeper.ts';
 import { ANALYTICS_LIMITS } from './limits.ts';
-import { toldWindow, type Window } from './window.ts';
 
 /** What a question is answered from. */
 export interface Sources {
@@ -34,9 +36,12 @@ export interface Found {
   readonly table: Table;
 }
 
-export interface Table {
-  readonly columns: readonly string[];
-  readonly rows: readonly Readonly<Record<string, unknown>>[];
+/** A question that asks for less, where one went over the bounds. */
+export interface Less {
+  /** What may fit, as a sentence. */
+  readonly hint: string;
+  /** Parameters to set, where there are any. */
+  readonly try?: Readonly<Record<string, string>>;
 }
 
 /** One endpoint of the analytics. `A` is what its query comes to. */
@@ -52,80 +57,45 @@ export interface Question<Q extends TProperties, A extends { readonly window: Wi
   readonly csvExample: string;
   parse(query: Static<TObject<Q>>, now: Micros): Parsed<A>;
   /** @throws NoAnswer */
-  find(asked: A, asOf: AsOf): Promise<Found>;
+  find(asked: A, extent: Extent): Promise<Found>;
+  less(asked: A): Less;
 }
 
 const FORMAT = Type.Optional(
   Type.Enum(['json', 'csv'], { description: 'How the answer is written; `json` by default' }),
 );
 
-const AsOfSchema = Type.Object({
-  position: Type.String({ description: 'Every pill up to here is in the answer' }),
-  received_at: Type.Union([Type.String(), Type.Null()], {
-    description: 'Receive time of the newest pill in it',
-  }),
-  lag_ms: Type.Union([Type.Number(), Type.Null()], { description: 'How long ago that was' }),
-});
-
-/** An answer as it is kept: written once, sent to all who ask within a moment. */
-interface Kept {
-  readonly json: Buffer;
-  readonly etag: string;
-  readonly table: Table;
-}
-
-/** @returns undefined when there was no turn for it */
-type Answerer = () => Promise<{ readonly kept: Kept; readonly keepMs: number } | undefined>;
-
-/** Answers that are kept for a moment; of equal questions asked together one is worked on. */
-export function createKeeper() {
-  const cache = new LRUCache<string, Kept, Answerer>({
-    maxSize: ANALYTICS_LIMITS.keptBytesMax,
-    // The table is made of the same values as the text.
-    sizeCalculation: ({ json }) => json.length * 2,
-    fetchMethod: async (_key, _stale, { options, context: answer }) => {
-      const answered = await answer();
-      if (answered !== undefined) options.ttl = answered.keepMs;
-      return answered?.kept;
-    },
-  });
-  return (key: string, answer: Answerer) => cache.fetch(key, { context: answer });
-}
-
 /** Makes the endpoint of a question. */
 export function questionEndpoint<Q extends TProperties, A extends { readonly window: Window }>(
   question: Question<Q, A>,
-  { desk, epoch, backfillAgeUs, turnstile, nowMicros }: Sources,
-  keep: ReturnType<typeof createKeeper>,
+  { desk, epoch, backfillAgeUs, nowMicros }: Sources,
+  keep: Keep,
 ) {
   const answer = async (asked: A) => {
-    const asOf = await desk.asOf();
-    const { body, table } = await question.find(asked, asOf);
+    const extent = await desk.extent();
+    const { body, table } = await question.find(asked, extent);
     const etag = `W/"${createHash('sha256').update(JSON.stringify(body)).digest('base64url').slice(0, 22)}"`;
-    const told = { ...body, as_of: toldAsOf(epoch, asOf.stored, asOf.hasAll, nowMicros()) };
-    const isSettled = asked.window.until <= asOf.completeUntil - backfillAgeUs;
+    const told = { ...body, as_of: toldAsOf(epoch, extent.stored, extent.hasAll, nowMicros()) };
+    const isSettled = asked.window.until <= extent.completeUntil - backfillAgeUs;
     return {
       kept: { json: Buffer.from(JSON.stringify(told)), etag, table },
       keepMs: isSettled ? ANALYTICS_LIMITS.keptSettledMs : ANALYTICS_LIMITS.keptMs,
     };
   };
-  const inTurn = async <T>(request: FastifyRequest, work: () => Promise<T>) => {
-    const leave = await turnstile.enter(request.caller!.account.id);
-    return leave === undefined ? undefined : work().finally(leave);
-  };
   const handle = async (request: FastifyRequest, reply: FastifyReply) => {
     const query = request.query as Static<TObject<Q>> & { readonly format?: 'json' | 'csv' };
     const parsed = question.parse(query, nowMicros());
     if (!parsed.ok) return refuse(reply, 'parameter_invalid', { errors: parsed.faults });
-    const { format = 'json', ...rest } = query;
+    const { format, ...rest } = query;
     const key = `${question.name}?${JSON.stringify(Object.entries(rest).sort())}`;
     try {
-      const kept = await keep(key, () => inTurn(request, () => answer(parsed.value)));
+      const kept = await keep(key, callerOf(request).account.id, () => answer(parsed.value));
       if (kept === undefined) return refuse(reply, 'overloaded', { retry_after_s: 1 });
-      return send(request, reply, kept, format);
+      return send(request, reply, kept, isCsvWanted(format, request.headers.accept));
     } catch (error) {
       if (!(error instanceof NoAnswer)) throw error;
-      return refuseQuestion(reply, error, parsed.value.window);
+      const heavy = ['query_too_large', tooLarge(error, question.less(parsed.value))] as const;
+      return refuse(reply, ...refusalOf(error, { heavy, away: 'analytics_unavailable' }));
     }
   };
   return endpoint({
@@ -138,7 +108,7 @@ export function questionEndpoint<Q extends TProperties, A extends { readonly win
     query: Type.Object({ ...question.query, format: FORMAT }, { additionalProperties: false }),
     answers: {
       200: {
-        description: 'The figures; with `format=csv` their table as `text/csv`.',
+        description: 'The figures; with `format=csv`, or by Accept, their table.',
         schema: Type.Object({ ...question.answer, as_of: AsOfSchema }),
         example: { ...question.example, as_of: AS_OF_EXAMPLE },
         others: { 'text/csv': { schema: Type.String(), example: question.csvExample } },
@@ -154,31 +124,30 @@ function send(
   request: FastifyRequest,
   reply: FastifyReply,
   { json, etag, table }: Kept,
-  format: 'json' | 'csv',
+  isCsv: boolean,
 ): FastifyReply {
-  const tag = format === 'json' ? etag : etag.replace('"', '"c');
-  reply.header('etag', tag).header('cache-control', 'private, no-cache');
+  const tag = isCsv ? etag.replace('"', '"c') : etag;
+  reply
+    .header('etag', tag)
+    .header('vary', 'Accept, X-API-Key')
+    .header('cache-control', 'private, no-cache');
   if (matchesEtag(request.headers['if-none-match'], tag)) return reply.code(304).send();
-  if (format === 'json') return reply.type('application/json; charset=utf-8').send(json);
-  const text = stringify([...table.rows], { header: true, columns: [...table.columns] });
-  return reply.type('text/csv; charset=utf-8; header=present').send(text);
+  if (isCsv) return reply.type(CSV_TYPE).send(csvOf(table));
+  return reply.type('application/json; charset=utf-8').send(json);
 }
 
-function refuseQuestion(reply: FastifyReply, { why }: NoAnswer, window: Window) {
-  if (why !== 'heavy') return refuse(reply, 'analytics_unavailable', { retry_after_s: 2 });
-  const half = { since: Math.round((window.since + window.until) / 2), until: window.until };
-  const { from, to } = toldWindow(half);
-  return refuse(reply, 'query_too_large', {
-    detail: `The time asked for costs more than ${ANALYTICS_LIMITS.statementS} s, ${ANALYTICS_LIMITS.statementRowsMax} pills read or 1 GiB. Half of it may fit.`,
-    try: { from, to },
-  });
+/** What went over the bounds, and what may fit. */
+function tooLarge({ detail = OVER_BOUNDS }: NoAnswer, less: Less) {
+  return { detail: `${detail} ${less.hint}`, try: less.try };
 }
 
-const AS_OF_EXAMPLE = {
-  position: 'k7f3:0-95,3-140',
-  received_at: '2026-11-20T01:02:07.880000Z',
-  lag_ms: 640,
-};
+const OVER_BOUNDS = `Answering costs more than ${ANALYTICS_LIMITS.statementS} s, ${ANALYTICS_LIMITS.statementRowsMax} pills read or 1 GiB.`;
+
+/** Of a question about a time: the later half of it. */
+export function lessTime({ since, until }: Window): Less {
+  const half = { since: Math.round((since + until) / 2), until };
+  return { hint: 'Half of the time may fit.', try: toldWindow(half) };
+}
 
 /** A number, or null where there is none. */
 export const NumberOrNull: TSchema = Type.Union([Type.Number(), Type.Null()]);

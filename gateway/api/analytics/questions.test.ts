@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { nowMicros } from '../../../lib/clock.ts';
 import { makePill } from '../../../lib/testing/pills.ts';
 import { waitFor } from '../../../lib/testing/wait.ts';
+import { formatTimestamp } from '../../../schemas/timestamp.ts';
 import * as plain from './testing/recompute.ts';
 import { near, openWorld, type Parameters, type World } from './testing/world.ts';
 
@@ -59,44 +59,61 @@ test.each([
 });
 
 test('who moved, and why one was silent', async () => {
-  const from = nowMicros();
   const spreads = {
     'COIN:A': [0.1, 0.11, 0.12, 0.13, 0.15],
     'COIN:B': [0.3, 0.29, 0.31, 0.3, 0.1],
   };
-  const send = async (symbol: keyof typeof spreads, at: number) => {
-    const spread = spreads[symbol][at]!;
-    await world.log([makePill({ symbol, gross_spread_percent: spread })]);
-  };
-  for (const at of [0, 1, 2, 3]) {
-    await send('COIN:B', at);
-    await send('COIN:A', at);
-  }
   // Longer than the 5 s after which a silence is a gap: nothing of anybody, then A alone, then B.
-  await sleep(5_500);
-  await send('COIN:A', 4);
-  await sleep(500);
-  await send('COIN:B', 4);
+  // A receive time is believed within 5 s of the append, which comes after `now`.
+  const now = nowMicros();
+  const receivedMs = {
+    'COIN:A': [-550, -450, -350, -250, 4_850],
+    'COIN:B': [-600, -500, -400, -300, 4_950],
+  };
+  const symbols = Object.keys(spreads) as (keyof typeof spreads)[];
+  const pills = symbols.flatMap((symbol) =>
+    spreads[symbol].map((spread, at) => {
+      const time = now + receivedMs[symbol][at]! * 1_000;
+      return makePill({ symbol, gross_spread_percent: spread, timestamp: time, received_at: time });
+    }),
+  );
+  await world.write(pills);
   const movers = await waitFor('all to be stored', async () => {
     const { body } = await world.ask('movers', { window: '5m', min_count: 5 });
     return body.data.length === 2 && body;
   });
   const row = (symbol: keyof typeof spreads) => {
-    const [all, now] = [spreads[symbol], spreads[symbol][4]!];
-    const z = (now - plain.mean(all)) / plain.deviation(all);
+    const [all, last] = [spreads[symbol], spreads[symbol][4]!];
+    const z = (last - plain.mean(all)) / plain.deviation(all);
     // biome-ignore lint/suspicious/noThenProperty: a word of the contract; it is a number
-    return near({ symbol, now, then: all[0], change: now - all[0]!, z, count: 5 });
+    return near({ symbol, now: last, then: all[0], change: last - all[0]!, z, count: 5 });
   };
   expect(movers.data).toEqual([row('COIN:B'), row('COIN:A')]);
-  const until = nowMicros();
   const because = async (symbol: string) => {
-    const { body } = await world.ask('cadence', { symbol, from, to: until });
+    const window = { from: now - 1_000_000, to: now + 5_000_000 };
+    const { body } = await world.ask('cadence', { symbol, ...window });
     expect(body).toMatchObject({ count: 4, gaps_count: 1, late_after_ms: 5_000 });
     return body.gaps[0].because;
   };
   expect(await because('COIN:A')).toBe('generator_silent');
   expect(await because('COIN:B')).toBe('generator_late');
 }, 60_000);
+
+test('a silence that goes on is a gap, wherever the window begins', async () => {
+  const symbol = 'COIN:SILENT';
+  const now = nowMicros();
+  await world.write([makePill({ symbol, timestamp: now, received_at: now })]);
+  const silence = (from: number) =>
+    waitFor('the gap', async () => {
+      const { body } = await world.ask('cadence', { symbol, from, to: now + 3_600_000_000 });
+      return body.gaps_count === 1 && body;
+    });
+  const since = await silence(now - 1_000_000);
+  expect(since).toMatchObject({ count: 0, gaps: [{ from: formatTimestamp(now) }] });
+  expect(since.gaps[0].seconds).toBeGreaterThan(5);
+  const after = await silence(now + 1_000_000);
+  expect(after.gaps[0]).toMatchObject({ from: formatTimestamp(now) });
+});
 
 test('of what was never sent nothing is made up', async () => {
   const symbol = 'NEVER.T';

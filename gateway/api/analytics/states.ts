@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { decimalSeconds } from '../../../lib/clickhouse.ts';
+import { parseWindow, toldWindow, type Window } from '../time-range.ts';
 import { RANGES } from './limits.ts';
 import { SYMBOL, WINDOW, WINDOW_EXAMPLE, WindowSchema, whole } from './parameters.ts';
-import type { Question, Sources } from './question.ts';
-import { parseWindow, toldWindow, type Window } from './window.ts';
+import { lessTime, type Question, type Sources } from './question.ts';
 
 interface Row {
   readonly market_state: string;
@@ -46,7 +46,7 @@ export function statesQuestion({
         }),
       ),
     },
-    csvExample: 'market_state,seconds,share,spells,pills\nopen,16200.5,0.82,2,17000\n',
+    csvExample: 'market_state,seconds,share,spells,pills\r\nopen,16200.5,0.82,2,17000\r\n',
     example: {
       symbol: '7203.T',
       window: WINDOW_EXAMPLE,
@@ -62,6 +62,7 @@ export function statesQuestion({
       const { symbol, max_hold_s: holdS = 60 } = query;
       return { ok: true, value: { symbol, holdS, window: window.value } };
     },
+    less: ({ window }) => lessTime(window),
     async find({ symbol, holdS, window }) {
       const rows = await desk.ask<Row>(
         `SELECT * FROM states(symbol = {symbol:String}, max_hold_us = {hold:UInt64},

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { decimalSeconds } from '../../../lib/clickhouse.ts';
 import { formatCursor } from '../../../schemas/position.ts';
+import { parseWindow, toldWindow, type Window } from '../time-range.ts';
 import { RANGES } from './limits.ts';
 import { SYMBOL, WINDOW, WINDOW_EXAMPLE, WindowSchema } from './parameters.ts';
-import { NumberOrNull, type Question, type Sources } from './question.ts';
-import { parseWindow, toldWindow, type Window } from './window.ts';
+import { lessTime, NumberOrNull, type Question, type Sources } from './question.ts';
 
 interface Row {
   readonly count: number;
@@ -62,7 +62,7 @@ export function summaryQuestion({
         Type.Null(),
       ]),
     },
-    csvExample: 'symbol,count,spread_mean,spread_stddev\n7203.T,18211,0.13,0.03\n',
+    csvExample: 'symbol,count,spread_mean,spread_stddev\r\n7203.T,18211,0.13,0.03\r\n',
     example: {
       symbol: '7203.T',
       window: WINDOW_EXAMPLE,
@@ -81,6 +81,7 @@ export function summaryQuestion({
         ? { ok: true, value: { symbol: query.symbol, window: window.value } }
         : window;
     },
+    less: ({ window }) => lessTime(window),
     async find({ symbol, window }) {
       const [row] = await desk.ask<Row>(
         `SELECT * FROM summary(symbol = {symbol:String},

@@ -6,9 +6,12 @@ export class NoAnswer extends Error {
   override readonly name = 'NoAnswer';
   /** `heavy`: over the bounds of a statement; `busy`: it takes no more; `away`: everything else. */
   readonly why: 'heavy' | 'busy' | 'away';
-  constructor(why: NoAnswer['why'], cause?: unknown) {
+  /** Which bound it was, for whom asked, where it is not one of a statement. */
+  readonly detail: string | undefined;
+  constructor(why: NoAnswer['why'], cause?: unknown, detail?: string) {
     super(`ClickHouse gives no answer: ${why}`, { cause });
     this.why = why;
+    this.detail = detail;
   }
 }
 

@@ -43,7 +43,7 @@ test('a page of a question by time that began in a former log is none any more',
     progress: { now: async () => ({ offsets: new Map([[0, 5]]), receivedAt: undefined }) },
     turnstile: { enter: async () => () => undefined },
     log: { epoch: 'e2', partitions: 1, partitionOf: () => 0 },
-    view: { processed: () => new Map() },
+    logEnd: async () => undefined,
   } as unknown as HistorySources;
   const query = new URLSearchParams({ symbol: SYMBOL, from: '2026-11-20T00:00:00Z' });
   const pageOf = (epoch: string, offset: number) => {

@@ -1,16 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { refuse } from '../../http/refuse.ts';
 import { callerOf } from '../caller.ts';
+import { refusalOf } from '../clickhouse/refusal-of.ts';
 import { NoAnswer } from '../clickhouse/select.ts';
+import { CSV_TYPE, isCsvWanted } from '../csv.ts';
 import { endpoint } from '../endpoint.ts';
 import { matchesEtag, pillsEtag } from '../etag.ts';
 import { queryOf } from '../parameters.ts';
 import { historyRule } from './grant.ts';
 import { type History, PAGE_UNKNOWN, type Page, type Refusal } from './history.ts';
 import { readPage, signPage } from './page-token.ts';
-import { prefersCsv } from './prefers-csv.ts';
 import { type HistoryQuery, parseHistoryQuery, questionText } from './question.ts';
-import { csvOf } from './rows.ts';
+import { csvOfPills } from './rows.ts';
 import { HISTORY_ANSWER, HISTORY_DESCRIPTION, HistoryQuerySchema } from './schemas.ts';
 
 export interface HistoryRouteOptions {
@@ -62,9 +63,7 @@ function createHandler({ history, epoch, pepper }: HistoryRouteOptions) {
       return await history.times({ question, limit, state, accountId });
     } catch (error) {
       if (!(error instanceof NoAnswer)) throw error;
-      // Over the bounds it will be again: the question's fault, so it counts.
-      if (error.why === 'heavy') return ['history_too_heavy', {}];
-      return [PROBLEM_OF[error.why], { retry_after_s: 2 }];
+      return refusalOf(error, PROBLEMS);
     }
   };
 
@@ -76,14 +75,13 @@ function createHandler({ history, epoch, pepper }: HistoryRouteOptions) {
     const page = await read(parsed.value, text, callerOf(request).account.id);
     if (isRefusal(page)) return refuse(reply, ...page);
     const next = page.next === undefined ? null : pathOf(query, signPage(page.next, text, pepper));
-    const isCsv =
-      (parsed.value.format ?? (prefersCsv(request.headers.accept) ? 'csv' : 'json')) === 'csv';
+    const isCsv = isCsvWanted(parsed.value.format, request.headers.accept);
     return send(request, reply, page, { next, isCsv, epoch });
   };
 }
 
-const PROBLEM_OF = {
-  busy: 'overloaded',
+const PROBLEMS = {
+  heavy: ['history_too_heavy', {}],
   away: 'history_unavailable',
 } as const;
 
@@ -114,10 +112,7 @@ function send(
   if (position !== undefined) reply.header('pill-position', position);
   if (next !== null) reply.header('link', `<${next}>; rel="next"`);
   if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send();
-  if (isCsv) {
-    const type = 'text/csv; charset=utf-8; header=present';
-    return reply.type(type).send(csvOf(data));
-  }
+  if (isCsv) return reply.type(CSV_TYPE).send(csvOfPills(data));
   const body = { data, next, ...(position === undefined ? {} : { position }), as_of: asOf };
   return reply.type('application/json; charset=utf-8').send(JSON.stringify(body));
 }

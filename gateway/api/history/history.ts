@@ -3,11 +3,11 @@ import { formatPosition, type Offsets, parsePosition } from '../../../schemas/po
 import type { ProblemCode } from '../../http/problem-catalogue.ts';
 import type { ProblemMembers } from '../../http/problems.ts';
 import type { Select } from '../clickhouse/select.ts';
-import { has, type Stored, toldAsOf } from '../clickhouse/stored.ts';
+import { type AsOf, has, hasAllOf, type Stored, toldAsOf } from '../clickhouse/stored.ts';
+import type { AskLogEnd } from '../log-end.ts';
 import { fault, type ParameterFault } from '../parameters.ts';
 import type { Turnstile } from '../turnstile.ts';
-import type { LatestView } from '../view.ts';
-import type { AsOf, PageState, PlaceState, TimeState } from './page-token.ts';
+import type { PageState, PlaceState, TimeState } from './page-token.ts';
 import { readPlaces, restAfter } from './place-pages.ts';
 import type { Progress } from './progress.ts';
 import { type PlaceQuestion, type TimeQuestion, timeFault } from './question.ts';
@@ -34,8 +34,8 @@ export interface HistorySources {
   readonly progress: Progress;
   readonly turnstile: Turnstile;
   readonly log: Log;
-  /** Tells what is in the log already, to say how far history is behind it. */
-  readonly view: Pick<LatestView, 'processed'>;
+  /** To say whether history is behind it. */
+  readonly logEnd: AskLogEnd;
 }
 
 /** Reads pages of history. A refusal is an answer too; what throws is `NoAnswer`. */
@@ -53,11 +53,11 @@ export interface Ask<Q, S extends PageState> {
 }
 
 export function createHistory(sources: HistorySources): History {
-  const { select, progress, turnstile, log, view } = sources;
+  const { select, progress, turnstile, log, logEnd } = sources;
   const { epoch } = log;
 
-  const asOf = (stored: Stored): AsOf =>
-    toldAsOf(epoch, stored, has(stored, view.processed()), nowMicros());
+  const asOf = async (stored: Stored): Promise<AsOf> =>
+    toldAsOf(epoch, stored, hasAllOf(stored, await logEnd()), nowMicros());
   const behind = (stored: Stored): Refusal => [
     'history_behind',
     { position: formatPosition(epoch, stored.offsets), retry_after_s: 1 },
@@ -103,7 +103,7 @@ export function createHistory(sources: HistorySources): History {
         data: rows.map((row) => pillOf(row, epoch)),
         next,
         position: formatPosition(epoch, reached(span, at)),
-        asOf: asOf(stored),
+        asOf: await asOf(stored),
         isFinal: question.until !== undefined,
       };
     },
@@ -111,7 +111,7 @@ export function createHistory(sources: HistorySources): History {
       const tooLong = timeFault(question, nowMicros());
       if (tooLong.length > 0 && state === undefined) return invalid(tooLong);
       const stored = await progress.now();
-      const settled = state?.asOf ?? asOf(stored);
+      const settled = state?.asOf ?? (await asOf(stored));
       const partition = log.partitionOf(question.symbol);
       const position = parsePosition(settled.position);
       // A page of a former log: its offsets say nothing of this one.

@@ -4,8 +4,8 @@ import type { TopicSettings } from '../../../schemas/avro.ts';
 import { createPartitioner } from '../../../schemas/partition.ts';
 import { openSelect } from '../clickhouse/select.ts';
 import type { ApiConfig } from '../config.ts';
+import type { AskLogEnd } from '../log-end.ts';
 import { createTurnstile } from '../turnstile.ts';
-import type { LatestView } from '../view.ts';
 import { createHistory } from './history.ts';
 import { historyEndpoint } from './history-route.ts';
 import { HISTORY_LIMITS } from './limits.ts';
@@ -16,7 +16,7 @@ export function openHistory(
   of: {
     readonly config: Pick<ApiConfig, 'clickhouseUrl' | 'namespace'>;
     readonly settings: TopicSettings;
-    readonly view: LatestView;
+    readonly logEnd: AskLogEnd;
     readonly pepper: Buffer;
   },
   life: Life,
@@ -34,7 +34,7 @@ export function openHistory(
     settings: { max_threads: HISTORY_LIMITS.statementThreads },
   });
   const history = createHistory({
-    ...{ select, view: of.view, turnstile: createTurnstile(HISTORY_LIMITS) },
+    ...{ select, logEnd: of.logEnd, turnstile: createTurnstile(HISTORY_LIMITS) },
     progress: createProgress(select, epoch),
     log: { epoch, partitions, partitionOf: createPartitioner(partitions) },
   });

@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { AsOf } from '../clickhouse/stored.ts';
 
 /**
  * Where the page after one begins. It holds what the first page has settled, so that later ones
@@ -16,14 +17,8 @@ export interface PlaceState {
 export interface TimeState {
   /** Order time (µs), epoch and offset of the last pill of the page before, or after it. */
   readonly key: readonly [order: number, epoch: string, offset: number];
+  /** What history knew at the first page. */
   readonly asOf: AsOf;
-}
-
-/** What history knew when it answered. */
-export interface AsOf {
-  readonly position: string;
-  readonly received_at: string | null;
-  readonly lag_ms: number | null;
 }
 
 /** Longer ones are not looked at. */

@@ -1,7 +1,8 @@
 import { FUTURE_MAX_MICROS, isSymbol } from '../../../schemas/pill.ts';
 import { EPOCH_PATTERN, parseCursor, parsePosition } from '../../../schemas/position.ts';
-import { type Micros, parseTimestamp } from '../../../schemas/timestamp.ts';
+import type { Micros } from '../../../schemas/timestamp.ts';
 import { fault, namingFaults, type ParameterFault, type Parsed } from '../parameters.ts';
+import { lengthFaults, orderFaults, readTime } from '../time-range.ts';
 import { HISTORY_LIMITS } from './limits.ts';
 
 /** A timestamp is at most this far after the order time of its pill. */
@@ -50,7 +51,7 @@ const KNOWN = [
 const OF_TIME = ['from', 'to'];
 const OF_PLACES = ['epoch', 'after', 'until', 'grant'];
 const PLACE_HINT = 'Neither a cursor, e.g. 3-104, nor a position, e.g. k7f3:0-95,3-140.';
-const DAY_MICROS = 86_400_000_000;
+const DAY_S = 86_400;
 
 /** Parses the query of `GET /api/pills`; every fault at once. */
 export function parseHistoryQuery(query: URLSearchParams): Parsed<HistoryQuery> {
@@ -74,7 +75,7 @@ export function parseHistoryQuery(query: URLSearchParams): Parsed<HistoryQuery> 
     add('from', 'missing', 'Give from (and to) of a symbol, or after (and until) of the log.');
   }
   const question =
-    byPlace.length > 0 ? readPlaces(query, symbol, add) : readTimes(query, symbol, add);
+    byPlace.length > 0 ? readPlaces(query, symbol, add) : readTimes(query, symbol, faults);
   if (faults.length > 0 || question === undefined) return { ok: false, faults };
   const page = query.get('page') ?? undefined;
   const shape = format as HistoryQuery['format'];
@@ -101,33 +102,22 @@ function readLimit(text: string | null, add: Add): number {
 function readTimes(
   query: URLSearchParams,
   symbol: string | undefined,
-  add: Add,
+  faults: ParameterFault[],
 ): TimeQuestion | undefined {
-  const readTime = (name: string): Micros | undefined => {
-    const text = query.get(name);
-    if (text === null) return undefined;
-    const parsed = parseTimestamp(text);
-    if (parsed.ok) return parsed.micros;
-    add(name, parsed.code, parsed.detail);
-    return undefined;
-  };
-  const from = readTime('from');
-  const to = readTime('to');
-  if (symbol === undefined) add('symbol', 'missing', 'A question by time is about one symbol.');
-  if (!query.has('from') && query.has('to')) add('from', 'missing', 'Give the beginning too.');
+  const from = readTime('from', query.get('from') ?? undefined, faults);
+  const to = readTime('to', query.get('to') ?? undefined, faults);
+  const lacks = (name: string, hint: string) => faults.push(fault(name, 'missing', hint));
+  if (symbol === undefined) lacks('symbol', 'A question by time is about one symbol.');
+  if (!query.has('from') && query.has('to')) lacks('from', 'Give the beginning too.');
   if (symbol === undefined || from === undefined) return undefined;
-  if (to !== undefined && to < from) add('to', 'range_backwards', 'It is before from.');
+  // Without an end it goes to what is there, also from a time that is still to come.
+  if (to !== undefined) faults.push(...orderFaults({ since: from, until: to }));
   return { kind: 'time', symbol, from, to };
 }
 
 /** A question by time that is too long: what would fit. @param to its end, or now */
-export function timeFault({ from, to: asked }: TimeQuestion, now: Micros): ParameterFault[] {
-  const { rangeDaysMax } = HISTORY_LIMITS;
-  const longest = rangeDaysMax * DAY_MICROS;
-  if ((asked ?? now) - from <= longest) return [];
-  const fits = new Date(Math.floor((from + longest) / 1000)).toISOString();
-  const hint = `More than ${rangeDaysMax} days. to=${fits} would fit; then go on from there.`;
-  return [fault('to', 'range_too_large', hint)];
+export function timeFault({ from, to }: TimeQuestion, now: Micros): ParameterFault[] {
+  return lengthFaults({ since: from, until: to ?? now }, HISTORY_LIMITS.rangeDaysMax * DAY_S);
 }
 
 function readPlaces(

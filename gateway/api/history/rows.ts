@@ -1,6 +1,6 @@
-import { stringify } from 'csv-stringify/sync';
 import { formatCursor } from '../../../schemas/position.ts';
 import { formatTimestamp } from '../../../schemas/timestamp.ts';
+import { csvOf } from '../csv.ts';
 import type { PillBody } from '../pill-body.ts';
 
 /** Columns of a row, for `pills FINAL`. Times in µs: as text they would be read twice. */
@@ -57,10 +57,12 @@ const CSV_COLUMNS = [
   ...['confidence', 'received_at', 'late', 'backfill', 'epoch'],
 ] as const;
 
-/** A table as RFC 4180 has it, with its header; absent is empty. */
-export function csvOf(pills: readonly HistoryPill[]): string {
-  return stringify([...pills], {
-    ...{ header: true, columns: [...CSV_COLUMNS], record_delimiter: 'windows' },
-    cast: { boolean: String },
-  });
+/** Pills as a table: a row has every column, also the flags that are not set. */
+export function csvOfPills(pills: readonly HistoryPill[]): string {
+  const rows = pills.map((pill) => ({
+    ...pill,
+    late: pill.late === true,
+    backfill: pill.backfill === true,
+  }));
+  return csvOf({ columns: CSV_COLUMNS, rows });
 }

@@ -1,9 +1,10 @@
 import { Type } from 'typebox';
 import { SYMBOL_PATTERN } from '../../../schemas/pill.ts';
 import { EPOCH_PATTERN, PLACE_PATTERN, POSITION_LENGTH_MAX } from '../../../schemas/position.ts';
+import { AS_OF_EXAMPLE, AsOfSchema } from '../clickhouse/stored.ts';
 import { PILL_EXAMPLE, PillSchema, PositionSchema } from '../pill-schemas.ts';
 import { HISTORY_LIMITS } from './limits.ts';
-import { csvOf } from './rows.ts';
+import { csvOfPills } from './rows.ts';
 
 const TIME_PATTERN =
   '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,6})?(Z|\\+00:00)$';
@@ -77,18 +78,9 @@ const PageSchema = Type.Object({
     description: 'Address of the next page; null at the end. A page may be short before it',
   }),
   position: Type.Optional(PositionSchema),
-  as_of: Type.Object(
-    {
-      position: Type.String({ description: 'All pills up to these cursors are looked at' }),
-      received_at: Type.Union([Type.String(), Type.Null()], {
-        description: 'When the newest of them was received',
-      }),
-      lag_ms: Type.Union([Type.Integer(), Type.Null()], {
-        description: 'How far that is behind the log; 0: not at all',
-      }),
-    },
-    { description: 'What history knew at the first page; later pages answer the same' },
-  ),
+  as_of: Type.Object(AsOfSchema.properties, {
+    description: 'What history knew at the first page; later pages answer the same',
+  }),
 });
 
 const OLDER = { ...PILL_EXAMPLE, cursor: '3-131', prev: '3-130', id: 'p-9' };
@@ -102,12 +94,10 @@ export const HISTORY_ANSWER = {
     data: [OLDER, PILL_EXAMPLE],
     next: null,
     position: 'k7f3:0-95,3-132',
-    as_of: {
-      ...{ position: 'k7f3:0-95,3-140', received_at: '2026-11-20T01:02:07.880000Z', lag_ms: 0 },
-    },
+    as_of: { ...AS_OF_EXAMPLE, lag_ms: 0 },
   },
   others: {
-    'text/csv': { schema: Type.String(), example: csvOf([OLDER, PILL_EXAMPLE]) },
+    'text/csv': { schema: Type.String(), example: csvOfPills([OLDER, PILL_EXAMPLE]) },
   },
 };
 

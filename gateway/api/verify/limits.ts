@@ -1,3 +1,5 @@
+import { BASELINE_PILLS, BASELINE_PILLS_MIN, ROBUST_Z_MAX } from '../../../lib/signal/baseline.ts';
+
 /** Bounds of verify. Those that decide a verdict stand in the answer. */
 export const VERIFY_LIMITS = {
   /** Symbols of one request. */
@@ -5,12 +7,12 @@ export const VERIFY_LIMITS = {
   /** Pills of one id that are listed. */
   listMax: 100,
   /** Live pills of a symbol that its spread is held against, and the fewest that tell anything. */
-  windowPills: 1_000,
-  windowPillsMin: 30,
+  windowPills: BASELINE_PILLS,
+  windowPillsMin: BASELINE_PILLS_MIN,
   /** Symbols whose pills are kept in memory: 8.5 kB each, 70 MB in all. */
   windowsMax: 8_192,
-  /** Beyond it a spread is an outlier; as `GET /api/analytics/outliers` has it. */
-  robustZMax: 4,
+  /** From this |robust z| on a spread is an outlier. */
+  robustZMax: ROBUST_Z_MAX,
   /** A generator's clock and the exchange's differ by so much at an opening or a close. */
   boundaryMs: 1_000,
   /** A pill may be ahead of our clock by so much and still be of now. */

@@ -1,10 +1,11 @@
 import type { RouteOptions } from 'fastify';
+import { openOverridesFile } from '../../../lib/calendar/overrides-file.ts';
 import { createVenueOf, type VenueRules } from '../../../lib/calendar/venue-rules.ts';
 import { databaseName, openClickHouse } from '../../../lib/clickhouse.ts';
 import { nowMicros } from '../../../lib/clock.ts';
 import type { KafkaClient } from '../../../lib/kafka/client.ts';
 import type { Life } from '../../../lib/run.ts';
-import { OVERRIDES_LOOK_MS, openMarkets } from '../../../lib/signal/open-markets.ts';
+import { openMarkets } from '../../../lib/signal/open-markets.ts';
 import type { TopicSettings } from '../../../schemas/avro.ts';
 import type { SchemaClient } from '../../../schemas/registry.ts';
 import type { Progress } from '../progress.ts';
@@ -47,17 +48,12 @@ export async function openVerify(options: VerifyOptions, life: Life): Promise<Ro
   const { epoch } = settings;
   const nowMs = () => nowMicros() / 1000;
   // First these two, since they alone can fail and are tried again: nothing else is open yet.
-  const { markets, look } = openMarkets(
-    options.overridesPath,
-    createVenueOf(options.venueRules),
-    log,
-  );
+  const overrides = openOverridesFile(options.overridesPath, log);
   const memory = await openLogMemory({
     ...{ client, schemas, namespace, settings, log, signal, nowMs, onFatal: life.fail },
   });
   life.onStop('verify memory', memory.close);
-  const overridesTimer = setInterval(look, OVERRIDES_LOOK_MS);
-  life.onStop('calendar overrides', () => clearInterval(overridesTimer));
+  const markets = openMarkets(overrides, createVenueOf(options.venueRules), life);
   const clickhouse = openClickHouse({
     ...{ url: options.clickhouseUrl, database: databaseName(namespace) },
     requestTimeoutMs: VERIFY_LIMITS.statementMs,

@@ -76,7 +76,7 @@ export const REASONS = {
   },
   pill_backfill: {
     verdict: 'stale',
-    meaning: 'The pill came more than a minute after its timestamp.',
+    meaning: 'The pill came more than the backfill age (60 s by default) after its timestamp.',
     remedy: 'Do not act on it; wait for a live pill.',
   },
   generator_silent: {

@@ -1,24 +1,13 @@
 import { Type } from 'typebox';
 import { QUIET_REASONS } from '../../../lib/signal/silence.ts';
-import { PositionSchema } from '../pill-schemas.ts';
+import { orNull } from '../or-null.ts';
+import { PillSchema, PositionSchema } from '../pill-schemas.ts';
 import { REASONS, VERDICTS } from './reasons.ts';
 
-const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
-  Type.Union([schema, Type.Null()]);
 const Time = (description: string) => Type.String({ description });
 const States = Type.Enum(['open', 'lunch_break', 'closed', 'holiday', 'unknown']);
 
-const Pill = Type.Object({
-  cursor: Type.String({ description: 'Where it is in the log: <partition>-<offset>' }),
-  id: Type.String(),
-  timestamp: Time('Of the sender, UTC, microseconds'),
-  symbol: Type.String(),
-  gross_spread_percent: Type.Number(),
-  market_state: Type.String(),
-  confidence: Type.Number({ minimum: 0 }),
-  received_at: Time('When it reached us'),
-  backfill: Type.Optional(Type.Literal(true)),
-});
+const Pill = Type.Omit(PillSchema, ['prev']);
 
 const Reason = Type.Object({
   code: Type.Enum(Object.keys(REASONS), {
@@ -107,7 +96,7 @@ const published = {
 const OfSymbol = Type.Object({ symbol: Type.String() });
 const OfPill = Type.Object({ symbol: Type.String(), id: Type.String() });
 
-export const VerdictSchema = Type.Object({
+const VerdictSchema = Type.Object({
   ...{ subject: OfSymbol, ...judged, pill: orNull(Pill), ...weighed, position: PositionSchema },
 });
 const FoundSchema = Type.Object({

@@ -8,15 +8,13 @@ import { refuse } from '../../http/refuse.ts';
 import { metered } from '../access-rule.ts';
 import { NoAnswer } from '../clickhouse/select.ts';
 import { endpoint } from '../endpoint.ts';
+import { orNull } from '../or-null.ts';
 import type { LatestView } from '../view.ts';
 import type { LogMemory } from './log-memory.ts';
 import type { Store } from './store.ts';
 
-export const PAGE_MAX = 500;
+const PAGE_MAX = 500;
 const PAGE_DEFAULT = 100;
-
-const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
-  Type.Union([schema, Type.Null()]);
 
 const SymbolSchema = Type.Object({
   symbol: Type.String(),

@@ -6,7 +6,7 @@ import { formatTimestamp, type Micros, parseTimestamp } from '../../../schemas/t
 import { agrees } from './labels.ts';
 import { VERIFY_LIMITS } from './limits.ts';
 import type { MarketFacts } from './market.ts';
-import { type Reason, type ReasonCode, type VerdictName, verdictOf } from './reasons.ts';
+import { type Reason, type ReasonCode, VERDICTS, type VerdictName, verdictOf } from './reasons.ts';
 import type { SpreadFigures } from './spread.ts';
 
 /** A pill that is weighed. */
@@ -132,7 +132,7 @@ function weighSpread({ spread, isSpreadWhole }: Facts, against: Against): void {
   if (n < windowPillsMin) {
     const detail = `${n} live pills, at least ${windowPillsMin} are needed`;
     against(isSpreadWhole ? 'spread_history_short' : 'spread_history_unavailable', detail);
-  } else if (Math.abs(spread!.robustZ) > robustZMax) {
+  } else if (Math.abs(spread!.robustZ) >= robustZMax) {
     const z = Number.isFinite(spread!.robustZ) ? spread!.robustZ.toFixed(1) : 'infinite';
     against('spread_outlier', `robust z ${z}, limit ${robustZMax}`);
   }
@@ -162,11 +162,10 @@ function silentFrom({ last_received_at, late_after_ms }: GeneratorState): Micros
 }
 
 const HALF_DAY_MS = 43_200_000;
-const ORDER = ['unknown', 'stale', 'disagrees', 'outlier'];
 
 /** The worst first, as the verdict goes; what is told of the market goes before ages. */
 function sorted(reasons: readonly Reason[]): Reason[] {
-  const rank = (reason: Reason) => ORDER.indexOf(verdictOf([reason]));
+  const rank = (reason: Reason) => VERDICTS.indexOf(verdictOf([reason]));
   const isMarket = ({ code }: Reason) => (code === 'market_not_open' ? 0 : 1);
   return [...reasons].sort((a, b) => rank(a) - rank(b) || isMarket(a) - isMarket(b));
 }

@@ -154,7 +154,7 @@ export function createWeigher(options: WeigherOptions): Weigher {
 }
 
 /** A row of the view as it is weighed. */
-export function weighedRow({ partition, pill }: LatestRow): WeighedPill {
+function weighedRow({ partition, pill }: LatestRow): WeighedPill {
   return { ...pill, partition };
 }
 

@@ -91,7 +91,6 @@ export interface Windows {
   /** A live pill has come. @param from first offset that was read here of its partition */
   note(symbol: string, pill: LivePill, from: number): void;
   peek(symbol: string): SymbolWindow | undefined;
-  readonly hasRoom: boolean;
 }
 
 export function createWindows(max: number = VERIFY_LIMITS.windowsMax): Windows {
@@ -116,8 +115,5 @@ export function createWindows(max: number = VERIFY_LIMITS.windowsMax): Windows {
       }
     },
     peek: (symbol) => windows.peek(symbol),
-    get hasRoom() {
-      return windows.size < max;
-    },
   };
 }

@@ -48,7 +48,9 @@ const FIELDS = {
   confidence: Type.Number({ minimum: 0 }),
   received_at: TimeSchema,
 };
-const BACKFILL = Flag('It reached us more than 60 s after its timestamp.');
+const BACKFILL = Flag(
+  'It reached us later after its timestamp than the backfill age (60 s by default).',
+);
 
 /** A pill as `pill` and `pills` carry it; flags stand there only when set. */
 export const PILL = {

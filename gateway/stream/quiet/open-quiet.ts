@@ -1,6 +1,7 @@
+import { openOverridesFile } from '../../../lib/calendar/overrides-file.ts';
 import type { VenueOf } from '../../../lib/calendar/venue-rules.ts';
 import type { Life } from '../../../lib/run.ts';
-import { OVERRIDES_LOOK_MS, openMarkets } from '../../../lib/signal/open-markets.ts';
+import { openMarkets } from '../../../lib/signal/open-markets.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
 import { createChaos } from '../chaos/chaos.ts';
 import { CHAOS_SYMBOL } from '../chaos/chaos-schedule.ts';
@@ -38,7 +39,8 @@ const CHAOS_TICK_MS = 100;
  */
 export function openQuiet(options: OpenQuietOptions): OpenQuiet {
   const { life, hub, connections, settings, nowMicros, overridesPath } = options;
-  const { markets, look } = openMarkets(overridesPath, options.venueOf, life.log);
+  const overrides = openOverridesFile(overridesPath, life.log);
+  const markets = openMarkets(overrides, options.venueOf, life);
   const quiet = createQuiet({
     ...{ markets, nowMicros, limits: LIMITS, isHearing: options.isHearing },
     symbolsMax: settings.symbols_max,
@@ -65,7 +67,6 @@ export function openQuiet(options: OpenQuietOptions): OpenQuiet {
       const timers = [
         setInterval(quiet.tick, QUIET_TICK_MS),
         setInterval(chaos.tick, CHAOS_TICK_MS),
-        setInterval(look, OVERRIDES_LOOK_MS),
       ];
       life.onStop('quiet', () => timers.forEach(clearInterval));
     },

@@ -1,3 +1,29 @@
+import { stringify } from 'csv-stringify/sync';
+
+/** Rows as text, their columns in this order. */
+export interface Table {
+  readonly columns: readonly string[];
+  readonly rows: readonly Readonly<Record<string, unknown>>[];
+}
+
+export const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
+
+/** As RFC 4180 has it, with a header: lines end in CRLF; `true` and `false`; null is empty. */
+export function csvOf({ columns, rows }: Table): string {
+  return stringify([...rows], {
+    ...{ header: true, columns: [...columns], record_delimiter: 'windows' },
+    cast: { boolean: String },
+  });
+}
+
+/** `format`, where it is given, goes before `Accept`. */
+export function isCsvWanted(
+  format: 'json' | 'csv' | undefined,
+  accept: string | undefined,
+): boolean {
+  return format === undefined ? prefersCsv(accept) : format === 'csv';
+}
+
 /**
  * Whether an Accept header asks for CSV rather than JSON (RFC 9110, 12.5.1): named itself, and
  * not behind JSON or what includes it. Of equal weight the first one counts.
