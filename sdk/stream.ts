@@ -24,7 +24,7 @@ export interface StreamOptions {
   readonly filter?: StreamFilter;
   /** Begin with the newest pill of each symbol; true by default. */
   readonly snapshot?: boolean;
-  /** Also backfill: pills received later after their timestamp than the backfill age (60 s by default). */
+  /** Also what was received over the backfill age (60 s) after its timestamp; false by default. */
   readonly backfill?: boolean;
   /** Go on from a position that was kept, or from a receive time. */
   readonly resume?: Resume;

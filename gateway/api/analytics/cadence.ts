@@ -91,7 +91,7 @@ export function cadenceQuestion(
         : window;
     },
     less: ({ window }) => lessTime(window),
-    async find({ symbol, window }) {
+    async find({ symbol, window }, { completeUntil }) {
       const parameters = {
         symbol,
         since: decimalSeconds(window.since),
@@ -111,7 +111,7 @@ export function cadenceQuestion(
         late: lateMs,
         limit: GAPS_MAX,
       });
-      const edges = await edgeGaps(desk, parameters, window, lateMs);
+      const edges = await edgeGaps(desk, parameters, Math.min(window.until, completeUntil), lateMs);
       const gaps = [...edges, ...rows.map(({ from, to, seconds }) => ({ from, to, seconds }))]
         .sort((one, other) => other.seconds - one.seconds)
         .slice(0, GAPS_MAX)
@@ -154,17 +154,16 @@ const GAPS = `
 /**
  * The silence before the first pill of a window and after the last one, where it is a gap. Of a
  * symbol that never had a pill nobody can say that it is silent.
+ * @param end of the window, or up to where the log is known
  */
 async function edgeGaps(
   desk: Desk,
   parameters: Readonly<Record<string, unknown>>,
-  window: Window,
+  end: Micros,
   lateMs: number,
 ): Promise<Gap[]> {
-  const { completeUntil } = await desk.extent();
   const [edges] = await desk.ask<Edges>(EDGES, parameters);
   const { before, first, last } = edges!;
-  const end = Math.min(window.until, completeUntil);
   const silences = [
     [before, first ?? end],
     [first === null ? null : last, end],
