@@ -8,7 +8,7 @@ import { makePill, openPillWriter, type PillWriter } from '../../../lib/testing/
 import { startProcess, type TestProcess } from '../../../lib/testing/process.ts';
 import { waitFor } from '../../../lib/testing/wait.ts';
 import { CHAOS_SYMBOL } from '../chaos/chaos-schedule.ts';
-import { type Client, closeClients, connect, framesOf, pillsOf } from '../testing/client.ts';
+import { type Client, closeClients, connect, framesOf } from '../testing/client.ts';
 
 let namespace: Namespace;
 let writer: PillWriter;
@@ -125,17 +125,14 @@ test('TEST:CHAOS plays its half minute to one client, who comes back; another no
   const before = await countRecords();
   const codes: number[] = [];
   const types = new Set<string>();
-  const ids: string[] = [];
-  while (new Set(codes).size < 2) {
+  const wanted = ['gap', 'drain', 'error', 'heartbeat'];
+  // It begins wherever the schedule is: both closes may come before the gap.
+  while (new Set(codes).size < 2 || !wanted.every((type) => types.has(type))) {
     const client = await subscribe([CHAOS_SYMBOL]);
     codes.push((await client.closed).code);
-    for (const frame of client.frames) {
-      types.add(frame.type);
-      ids.push(...pillsOf(frame).map(({ id, late }) => `${id}${late ? ' late' : ''}`));
-    }
+    for (const { type } of client.frames) types.add(type);
   }
   expect(new Set(codes)).toEqual(new Set([4000, 4001]));
-  expect([...types]).toEqual(expect.arrayContaining(['gap', 'drain', 'error', 'heartbeat']));
   // Nothing of it is in the log, and the other goes on.
   const pill = makePill({ symbol: 'CALM.T' });
   await writer.write([pill]);
