@@ -17,7 +17,7 @@ export interface AnalyticsOptions {
   readonly sinkPills: number;
   /** Pills in the table, rising, for the queries. */
   readonly sizes: readonly number[];
-  /** Questions a second, open loop: of analytics, and of market verify. */
+  /** Questions a second, open loop: of analytics and about old ids, and of market verify. */
   readonly perS: number;
   readonly verifyPerS: number;
   readonly seconds: number;
@@ -87,7 +87,9 @@ export async function measureAnalytics(options: AnalyticsOptions): Promise<Analy
           say(`${query} over ${over} at ${pills} pills: done`);
         }
       }
-      const load = { perS: options.verifyPerS, seconds: options.seconds };
+      const load = {
+        ...{ perS: options.verifyPerS, oldPerS: options.perS, seconds: options.seconds },
+      };
       verifications.push(...(await checks.run(pills, load)));
       say(`verify at ${pills} pills: done`);
     }

@@ -16,9 +16,19 @@ export interface VerifyRun extends OpenLoop {
   readonly pills: number;
 }
 
+export interface VerifyLoad {
+  readonly perS: number;
+  readonly oldPerS: number;
+  readonly seconds: number;
+}
+
 export interface Verifications {
-  /** Asks the API about each kind of subject, a second of each to warm up first. @param pills in the table */
-  run(pills: number, load: { perS: number; seconds: number }): Promise<VerifyRun[]>;
+  /**
+   * Asks the API about each kind of subject, a second of each to warm up first.
+   * @param pills in the table
+   * @param load `oldPerS`: each is a statement, of which four run at a time
+   */
+  run(pills: number, load: VerifyLoad): Promise<VerifyRun[]>;
   close(): Promise<void>;
 }
 
@@ -59,8 +69,10 @@ export async function openVerifications(
       while (!(await ask(live.at(-1)!)) && performance.now() < until) await sleep(200);
       const runs: VerifyRun[] = [];
       for (const kind of VERIFICATIONS) {
-        await askOpenLoop({ ...load, seconds: 1 }, about[kind]);
-        runs.push({ about: kind, pills, ...(await askOpenLoop(load, about[kind])) });
+        const perS = kind === 'old id' ? load.oldPerS : load.perS;
+        await askOpenLoop({ perS, seconds: 1 }, about[kind]);
+        const run = await askOpenLoop({ perS, seconds: load.seconds }, about[kind]);
+        runs.push({ about: kind, pills, ...run });
       }
       return runs;
     },
