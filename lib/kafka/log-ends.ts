@@ -11,15 +11,22 @@ export interface LogEnds {
 
 const ANSWER_MAX_MS = 1_000;
 
-/** It connects when it is asked first, and again after every failure. */
-export function openLogEnds(client: KafkaClient, topic: string): LogEnds {
+/**
+ * It connects when it is asked first, and again after every failure.
+ * @param answerMaxMs of one request
+ */
+export function openLogEnds(
+  client: KafkaClient,
+  topic: string,
+  answerMaxMs = ANSWER_MAX_MS,
+): LogEnds {
   let admin: Admin | undefined;
   return {
     async ask() {
       try {
         if (admin === undefined) {
           const opened = openKafka(client, {
-            requestTimeoutMs: ANSWER_MAX_MS,
+            requestTimeoutMs: answerMaxMs,
             retry: { retries: 0, initialRetryTime: 100, maxRetryTime: 100 },
           }).admin();
           await opened.connect();

@@ -1,11 +1,11 @@
-import type { Admin } from 'kafkajs';
 import { createGauge } from '../metrics.ts';
-import { type KafkaClient, openKafka } from './client.ts';
-import { boundsOf } from './topics.ts';
+import type { KafkaClient } from './client.ts';
+import { openLogEnds } from './log-ends.ts';
 
 /** A consumer may stop without an error (kafkajs #659): no progress in this time ends the process. */
 const STALL_MAX_MS = 15_000;
 const WATCH_INTERVAL_MS = 3_000;
+const ANSWER_MAX_MS = 5_000;
 
 const lagGauge = createGauge({
   name: 'pillole_consumer_lag_records',
@@ -28,47 +28,35 @@ export interface Watched {
  */
 export function watchProgress(options: Watched, isBusy: () => boolean) {
   const { client, topic } = options;
-  let admin: Admin | undefined;
+  const ends = openLogEnds(client, topic, ANSWER_MAX_MS);
   let lag = 0;
   let stalledSince: number | undefined;
   let lastSum = -1;
   let checking: Promise<void> = Promise.resolve();
 
   const check = async () => {
-    try {
-      if (admin === undefined) {
-        const opened = openKafka(client, {
-          requestTimeoutMs: 5_000,
-          retry: { retries: 0, initialRetryTime: 100, maxRetryTime: 100 },
-        }).admin();
-        await opened.connect();
-        admin = opened;
-      }
-      const bounds = await boundsOf(admin, topic);
-      let sum = 0;
-      let behind = 0;
-      for (const [partition, { high }] of bounds) {
-        const next = options.nextOffset(partition);
-        if (next === undefined) continue;
-        sum += next;
-        behind += Math.max(0, high - next);
-      }
-      lag = behind;
-      lagGauge.set({ topic }, behind);
-      const stalled = behind > 0 && sum === lastSum && !isBusy();
-      lastSum = sum;
-      if (!stalled) stalledSince = undefined;
-      else stalledSince ??= performance.now();
-      if (stalledSince !== undefined && performance.now() - stalledSince > STALL_MAX_MS) {
-        options.onFatal(
-          new Error(`${topic}: no progress in ${STALL_MAX_MS} ms, ${behind} behind.`),
-        );
-      }
-    } catch {
+    const known = await ends.ask();
+    if (known === undefined) {
       // The log does not answer: the consumer's own path tells and mends it.
       stalledSince = undefined;
-      admin?.disconnect().catch(() => undefined);
-      admin = undefined;
+      return;
+    }
+    let sum = 0;
+    let behind = 0;
+    for (const [partition, end] of known) {
+      const next = options.nextOffset(partition);
+      if (next === undefined) continue;
+      sum += next;
+      behind += Math.max(0, end - next);
+    }
+    lag = behind;
+    lagGauge.set({ topic }, behind);
+    const stalled = behind > 0 && sum === lastSum && !isBusy();
+    lastSum = sum;
+    if (!stalled) stalledSince = undefined;
+    else stalledSince ??= performance.now();
+    if (stalledSince !== undefined && performance.now() - stalledSince > STALL_MAX_MS) {
+      options.onFatal(new Error(`${topic}: no progress in ${STALL_MAX_MS} ms, ${behind} behind.`));
     }
   };
   const timer = setInterval(() => {
@@ -80,7 +68,7 @@ export function watchProgress(options: Watched, isBusy: () => boolean) {
     async close() {
       clearInterval(timer);
       await checking;
-      await admin?.disconnect().catch(() => undefined);
+      await ends.close();
     },
   };
 }
