@@ -7,6 +7,11 @@ import { createHash } from 'node:crypto';
 export function pillsEtag(epoch: string, cursors: readonly string[], isList: boolean): string {
   const text = `${epoch}:${cursors.join(',')}`;
   if (!isList) return `W/"${text}"`;
+  return hashedEtag(text);
+}
+
+/** Weak entity tag of a text: 132 bits of its SHA-256. */
+export function hashedEtag(text: string): string {
   return `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
 }
 

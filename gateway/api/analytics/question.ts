@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox';
 import type { Micros } from '../../../schemas/timestamp.ts';
@@ -10,7 +9,7 @@ import { NoAnswer } from '../clickhouse/select.ts';
 import { AS_OF_EXAMPLE, AsOfSchema, toldAsOf } from '../clickhouse/stored.ts';
 import { CSV_TYPE, csvOf, isCsvWanted, type Table } from '../csv.ts';
 import { endpoint } from '../endpoint.ts';
-import { matchesEtag } from '../etag.ts';
+import { hashedEtag, matchesEtag } from '../etag.ts';
 import type { Parsed } from '../parameters.ts';
 import { toldWindow, type Window } from '../time-range.ts';
 import type { Turnstile } from '../turnstile.ts';
@@ -74,7 +73,7 @@ export function questionEndpoint<Q extends TProperties, A extends { readonly win
   const answer = async (asked: A) => {
     const extent = await desk.extent();
     const { body, table } = await question.find(asked, extent);
-    const etag = `W/"${createHash('sha256').update(JSON.stringify(body)).digest('base64url').slice(0, 22)}"`;
+    const etag = hashedEtag(JSON.stringify(body));
     const told = { ...body, as_of: toldAsOf(epoch, extent.stored, extent.hasAll, nowMicros()) };
     const isSettled = asked.window.until <= extent.completeUntil - backfillAgeUs;
     return {
