@@ -4,6 +4,8 @@ import { startAnalytics } from './analytics/processor.ts';
 import { readPipelineConfig } from './config.ts';
 import { startLatest } from './latest/processor.ts';
 import { TOPOLOGY } from './topology.ts';
+import { readWebhooksConfig } from './webhooks/config.ts';
+import { startWebhooks } from './webhooks/processor.ts';
 
 const START = { latest: startLatest, analytics: startAnalytics };
 
@@ -14,6 +16,12 @@ if (name === 'latest' || name === 'analytics') {
     name,
     () => readPipelineConfig(process.env, name === 'analytics'),
     async (config, life) => START[name](await openContext(name, config, life)),
+  );
+} else if (name === 'webhooks') {
+  await runProcess(
+    name,
+    () => readWebhooksConfig(process.env),
+    async (config, life) => startWebhooks(await openContext(name, config, life)),
   );
 } else {
   const known = Object.keys(TOPOLOGY).join(', ');

@@ -24,6 +24,13 @@ export const TOPOLOGY = {
     store: 'table pills in ClickHouse; its highest offset per partition is the position',
     recovery: 'asks the table for its position, then reads the input from there',
   },
+  webhooks: {
+    input: 'pills',
+    outputs: [],
+    store: 'webhook_positions and webhook_deliveries in PostgreSQL',
+    recovery:
+      'takes its partitions over in PostgreSQL, judges from the kept state, goes on at the position',
+  },
 } as const satisfies Readonly<Record<string, ProcessorSpec>>;
 
 export type ProcessorName = keyof typeof TOPOLOGY;

@@ -78,6 +78,11 @@ export function isSymbol(text: string): boolean {
   return SYMBOL.test(text);
 }
 
+/** Whether a pill may have this market state: 1 to 32 letters, digits, spaces or _ - . / : ( ) + */
+export function isMarketState(text: string): boolean {
+  return STATE_ASCII.test(text) || STATE.test(text);
+}
+
 /** What makes two records the same pill: the first with it has effect. */
 export function identityOf(pill: Pick<Pill, 'symbol' | 'id'>): string {
   // A newline is in neither part, so no two pairs share a text.
@@ -251,7 +256,7 @@ function hintForSymbol(symbol: string): string {
 }
 
 function checkState(state: string, faults: Fault[]): void {
-  if (STATE_ASCII.test(state) || STATE.test(state)) return;
+  if (isMarketState(state)) return;
   const hint = 'Send 1 to 32 letters, digits, spaces or _ - . / : ( ) +.';
   faults.push(fault('#/market_state', 'market_state_malformed', hint));
 }

@@ -5,6 +5,7 @@ export { PilloleError } from './error.ts';
 export { REST_LIMITS } from './rest.ts';
 export { STREAM_LIMITS } from './stream.ts';
 export type * from './types.ts';
+export { challengeAnswer, verifyWebhook, WebhookVerificationError } from './webhook.ts';
 
 /** `ws`, also where Node has a WebSocket of its own: only `ws` can be paused. */
 class PillSocket extends WebSocket {

@@ -41,7 +41,8 @@ test('what is in it: code, types, license, README, examples, and no tests', asyn
   expect(files).toEqual(
     expect.arrayContaining([
       ...['LICENSE', 'README.md', 'package.json', 'dist/index.js', 'dist/index.d.ts'],
-      ...['dist/browser.js', 'dist/cli/main.js', 'examples/tail.js'],
+      ...['dist/browser.js', 'dist/cli/main.js', 'examples/tail.js', 'WEBHOOKS.md'],
+      ...['examples/verify-webhook.js', 'examples/verify-webhook.py', 'examples/verify-webhook.go'],
     ]),
   );
   expect(files.filter((file) => /\.test\.|testing|(?<!\.d)\.ts$|tsconfig/.test(file))).toEqual([]);

@@ -27,3 +27,9 @@ export type {
   Verdicts,
 } from './verdict.ts';
 export type { WebSocketClass, WebSocketLike } from './web-socket.ts';
+export type {
+  VerifyWebhookOptions,
+  WebhookHeaders,
+  WebhookVerificationCode,
+} from './webhook.ts';
+export type * from './webhook-events.ts';

@@ -43,6 +43,7 @@ export const PROCESSES: readonly ProcessSpec[] = [
     serves: { key: 'stream', port: 8082, scheme: 'ws' },
   },
   { name: 'dedicated', entry: 'gateway/dedicated/main.js', args: [], metricsPort: 9107 },
+  { name: 'webhooks', entry: pipelines, args: ['webhooks'], metricsPort: 9108 },
   {
     ...{ name: 'demo', entry: 'generator/demo/main.js', args: [], metricsPort: 9106 },
     isDemo: true,
@@ -120,6 +121,8 @@ export function environmentOf(
     PILLOLE_NAMESPACE: addresses.namespace,
     KEY_PEPPER_FILE: place.pepper,
     MAIL_OUTBOX: place.outbox,
+    // A developer's own receiver; elsewhere only public addresses are posted to.
+    WEBHOOK_ALLOW_LOOPBACK: 'true',
     DEDICATED_RUN_FOLDER: path.join(place.run, 'dedicated'),
     ...(addresses.dedicatedPorts === undefined
       ? {}

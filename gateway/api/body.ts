@@ -21,7 +21,8 @@ export async function readBody(request: FastifyRequest, reply: FastifyReply): Pr
       detail: 'Send application/json, uncompressed.',
     });
   }
-  const bytes = await collect(request);
+  const { bodyBytesMax = BODY_BYTES_MAX } = request.routeOptions.config;
+  const bytes = await collect(request, bodyBytesMax);
   if (bytes === 'gone') {
     // Nobody is there to be answered, and nothing went wrong here.
     reply.hijack();
@@ -29,7 +30,7 @@ export async function readBody(request: FastifyRequest, reply: FastifyReply): Pr
   }
   if (bytes === 'too_large') {
     reply.hijack();
-    const detail = `Limit ${BODY_BYTES_MAX} bytes.`;
+    const detail = `Limit ${bodyBytesMax} bytes.`;
     sendProblem(reply.raw, problemAnswer('body_too_large', { detail }), { close: true });
     return reply;
   }
@@ -41,15 +42,18 @@ export async function readBody(request: FastifyRequest, reply: FastifyReply): Pr
 }
 
 /** @returns `gone` = the client left before its end */
-async function collect(request: FastifyRequest): Promise<Buffer | 'too_large' | 'gone'> {
-  if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES_MAX) return 'too_large';
+async function collect(
+  request: FastifyRequest,
+  bytesMax: number,
+): Promise<Buffer | 'too_large' | 'gone'> {
+  if (Number(request.headers['content-length'] ?? 0) > bytesMax) return 'too_large';
   const chunks: Buffer[] = [];
   let size = 0;
   return new Promise((resolve) => {
     const { raw } = request;
     raw.on('data', (chunk: Buffer) => {
       size += chunk.length;
-      if (size <= BODY_BYTES_MAX) chunks.push(chunk);
+      if (size <= bytesMax) chunks.push(chunk);
       else resolve('too_large');
     });
     raw.once('end', () => resolve(Buffer.concat(chunks)));

@@ -11,6 +11,8 @@ import { dedicatedUrl } from '../../lib/dedicated/address.ts';
 import type { PortRange } from '../../lib/dedicated/port.ts';
 import { processesThatFit } from '../../lib/dedicated/room.ts';
 import { type MailConfig, readMailConfig } from '../../lib/mail/config.ts';
+import { readDnsServers } from '../../lib/webhooks/resolve.ts';
+import { readUrlPolicy, type UrlPolicy } from '../../lib/webhooks/url-policy.ts';
 
 export interface ApiConfig extends CommonConfig {
   readonly host: string;
@@ -34,6 +36,11 @@ export interface ApiConfig extends CommonConfig {
   readonly addresses: { readonly api: string; readonly ingest: string; readonly stream: string };
   /** Ports for new dedicated sockets, and their addresses, with `{port}` or `{name}` in it. */
   readonly dedicated: { readonly ports: PortRange; readonly max: number; readonly url: string };
+  /** Where webhooks may lead, and who tells the addresses of names; undefined: as the machine has it. */
+  readonly webhooks: {
+    readonly policy: UrlPolicy;
+    readonly dnsServers: readonly string[] | undefined;
+  };
 }
 
 /** Reads the settings of the API process. @throws ConfigError naming each fault. */
@@ -64,6 +71,7 @@ export function readApiConfig(env: NodeJS.ProcessEnv): ApiConfig {
         max: reader.integer('DEDICATED_MAX', { min: 0, max: 10_000, fallback: processesThatFit() }),
         url: reader.text('DEDICATED_URL', 'ws://127.0.0.1:{port}'),
       },
+      webhooks: { policy: readUrlPolicy(reader), dnsServers: readDnsServers(reader) },
       addresses: {
         api,
         ingest: reader.text('INGEST_URL', 'http://127.0.0.1:8081'),

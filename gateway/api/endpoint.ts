@@ -10,6 +10,8 @@ declare module 'fastify' {
     access?: AccessRule;
     /** What the route itself may answer, besides what its rule and its parameters bring. */
     problems?: readonly ProblemCode[];
+    /** Of a body, where it may be longer than usual. */
+    bodyBytesMax?: number;
   }
 }
 
@@ -38,6 +40,8 @@ export interface Endpoint<P extends TObject, Q extends TObject, B extends TObjec
   readonly query?: Q;
   readonly body?: B;
   readonly bodyExample?: Static<B>;
+  /** By default `BODY_BYTES_MAX`. */
+  readonly bodyBytesMax?: number;
   /** By status. */
   readonly answers: Readonly<Record<number, Answer>>;
   readonly problems?: readonly ProblemCode[];
@@ -65,7 +69,11 @@ export function endpoint<P extends TObject, Q extends TObject, B extends TObject
   return {
     method: of.method,
     url: of.url,
-    config: { access: of.access, ...(of.problems === undefined ? {} : { problems: of.problems }) },
+    config: {
+      access: of.access,
+      ...(of.problems === undefined ? {} : { problems: of.problems }),
+      ...(of.bodyBytesMax === undefined ? {} : { bodyBytesMax: of.bodyBytesMax }),
+    },
     schema: {
       tags: [of.tag],
       summary: of.summary,

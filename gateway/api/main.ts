@@ -28,6 +28,8 @@ import { createSessionFinder } from './session-cookie.ts';
 import { statusEndpoint } from './status-route.ts';
 import { openVerify } from './verify/open-verify.ts';
 import { openLatestView } from './view.ts';
+import { addWebhookRoutes } from './webhooks/routes.ts';
+import { openWebhooks } from './webhooks/webhooks.ts';
 
 const START_BACKOFF = { firstMs: 200, maxMs: 3_000 };
 
@@ -86,7 +88,9 @@ async function buildApi(config: ApiConfig & { pepper: Buffer }, life: Life): Pro
   });
   const logEnd = openLogEnd(client, pills, life);
   const analytics = openAnalytics({ config, settings, logEnd }, life);
-  const history = openHistory({ config, settings, logEnd, pepper }, life);
+  const { history, route: historyRoute } = openHistory({ config, settings, logEnd, pepper }, life);
+  const { epoch } = settings;
+  const webhooks = openWebhooks({ config, db, pepper, history, epoch }, life);
   const { clickhouseUrl, calendarOverrides: overridesPath, venueRules } = config;
   const verify = await retryForever(
     () =>
@@ -115,13 +119,14 @@ async function buildApi(config: ApiConfig & { pepper: Buffer }, life: Life): Pro
     streamUrl: addresses.stream,
     addRoutes(to) {
       to.route(latestEndpoint(view, settings.epoch));
-      to.route(history);
+      to.route(historyRoute);
       for (const route of analytics) to.route(route);
       for (const route of verify) to.route(route);
       to.route(status);
       addProblemRoutes(to);
       addHealthRoutes(to, view.isReady);
       addAccountRoutes(to, accounts);
+      addWebhookRoutes(to, webhooks);
       if (accountId !== undefined) addDemoTicketRoute(to, { db, accountId });
       addPageRoutes(to, { streamUrl: addresses.stream, hasDemo: accountId !== undefined, log });
     },

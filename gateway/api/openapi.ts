@@ -22,6 +22,7 @@ const TAGS = [
   ['keys', 'API keys, by session'],
   ['session', 'Sign up, sign in, passwords'],
   ['subscription', 'Plan and payment, by session'],
+  ['webhooks', 'Events posted to addresses of yours'],
   ['manager', 'The API manager of Institutional accounts, by session'],
   ['service', 'How the service is, and what its answers mean'],
 ] as const;

@@ -15,6 +15,16 @@ export const EXAMPLE_MEMBERS: Readonly<Partial<Record<ProblemCode, object>>> = {
   account_closed: { erased_at: '2026-12-20T01:02:03.000Z' },
   account_outcome_unknown: { detail: 'GET /api/keys tells whether there is a new key.' },
   dedicated_limit: { limit: 10 },
+  webhook_limit: { limit: 5 },
+  webhook_secret_limit: {
+    limit: 3,
+    in_force: [
+      { created_at: '2026-11-20T03:02:03.000Z', expires_at: null },
+      { created_at: '2026-11-20T02:02:03.000Z', expires_at: '2026-11-21T03:02:03.000Z' },
+      { created_at: '2026-11-20T01:02:03.000Z', expires_at: '2026-11-21T02:02:03.000Z' },
+    ],
+  },
+  webhook_backlog_full: { limit: 10_000 },
   scope_missing: { needs: 'read', has: ['stream'] },
   no_pill: { detail: 'No pill of 9999.T was ever received.', position: 'k7f3:0-95,3-140' },
   grant_invalid: { detail: 'The grant was over at 2026-11-21T01:02:03Z.' },

@@ -211,6 +211,13 @@ export const PROBLEMS = {
     remedy: 'Send it again after `Retry-After`.',
     retry: 'after',
   },
+  webhook_log_unavailable: {
+    status: 503,
+    title: 'The log of attempts cannot be read now',
+    meaning: 'The database of the log does not answer. Messages are posted all the same.',
+    remedy: 'Send it again after `Retry-After`.',
+    retry: 'after',
+  },
   history_too_heavy: {
     status: 400,
     title: 'The page is too heavy',
@@ -361,6 +368,27 @@ export const PROBLEMS = {
     title: 'No room for another dedicated socket',
     meaning: 'The account has as many dedicated sockets as an account may have: `limit`.',
     remedy: 'Remove one that is not used any more, or rotate without an overlap.',
+    retry: 'never',
+  },
+  webhook_limit: {
+    status: 409,
+    title: 'No room for another webhook endpoint',
+    meaning: 'The account has as many webhook endpoints as its tier allows: `limit`.',
+    remedy: 'Delete one that is not used any more, or change to a tier that has more.',
+    retry: 'never',
+  },
+  webhook_secret_limit: {
+    status: 409,
+    title: 'Too many secrets are in force',
+    meaning: 'Former secrets still sign during their overlap: `in_force` tells until when.',
+    remedy: 'Wait until one has expired, or rotate with `overlap_s` 0, which ends all others.',
+    retry: 'never',
+  },
+  webhook_backlog_full: {
+    status: 409,
+    title: 'Too many messages wait for the endpoint',
+    meaning: 'As many messages wait as may: `limit`. None of this call was added to them.',
+    remedy: 'Look why they are not delivered, at GET /api/webhooks/{id}/attempts; then call again.',
     retry: 'never',
   },
   state_conflict: {

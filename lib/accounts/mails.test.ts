@@ -48,6 +48,20 @@ test.each([
   expect(eventMail(TO, URL_OF_US, { type, data }).subject).toBe(subject);
 });
 
+test.each([
+  ['endpoint.failing', { endpoint: 'whe_k3m9x2p7q4ab', percent: 70 }, /fails: 70 %/, ['attempts']],
+  [
+    ...(['endpoint.disabled', { endpoint: 'whe_k3m9x2p7q4ab', reason: 'gone' }] as const),
+    ...([/was disabled/, ['attempts', 'recover']] as const),
+  ],
+] as const)('the mail of %s leads to what helps', (type, data, subject, paths) => {
+  const mail = eventMail(TO, URL_OF_US, { type, data });
+  expect(mail.subject).toMatch(subject);
+  for (const path of paths) {
+    expect(mail.text).toContain(`${URL_OF_US}/api/webhooks/whe_k3m9x2p7q4ab/${path}`);
+  }
+});
+
 test('no mail of a closed account leads to what it cannot do any more', () => {
   const { text } = eventMail(TO, URL_OF_US, { type: 'account.closed', data: { tier: null } });
   expect(text).not.toContain(`${URL_OF_US}/api/account`);

@@ -82,12 +82,37 @@ export function eventMail(
   const { type, data } = event;
   const subject = subjectOf(type, data);
   const lines = Object.entries(data).map(([name, value]) => `  ${name}: ${told(value)}`);
-  const footer =
-    type === 'account.closed'
-      ? 'All keys and sessions have ended, and nothing is renewed any more. If it was not you, or you\n' +
-        'want the account back before it is erased, write to our support at once.'
-      : `Your plan and your use: GET ${publicUrl}/api/account, GET ${publicUrl}/api/usage.`;
+  const footer = footerOf(type, data, publicUrl);
   return { to, subject, text: [`${subject}.`, lines.join('\n'), `${footer}\n`].join('\n\n') };
+}
+
+/** What to do. */
+function footerOf(
+  type: string,
+  data: Readonly<Record<string, unknown>>,
+  publicUrl: string,
+): string {
+  const endpoint = `${publicUrl}/api/webhooks/${data.endpoint}`;
+  switch (type) {
+    case 'account.closed':
+      return (
+        'All keys and sessions have ended, and nothing is renewed any more. If it was not you, or you\n' +
+        'want the account back before it is erased, write to our support at once.'
+      );
+    case 'endpoint.failing':
+      return (
+        'Repair the receiver: one message that it answers with 2xx ends this. What it answered:\n' +
+        `GET ${endpoint}/attempts.`
+      );
+    case 'endpoint.disabled':
+      return (
+        `Nothing is posted to it any more. Repair the receiver; see GET ${endpoint}/attempts for\n` +
+        `what it answered. Then enable it: PATCH ${endpoint} '{"status":"enabled"}'. When it has\n` +
+        `answered the test message, have what was missed posted: POST ${endpoint}/recover.`
+      );
+    default:
+      return `Your plan and your use: GET ${publicUrl}/api/account, GET ${publicUrl}/api/usage.`;
+  }
 }
 
 function subjectOf(type: string, data: Readonly<Record<string, unknown>>): string {
@@ -99,6 +124,10 @@ function subjectOf(type: string, data: Readonly<Record<string, unknown>>): strin
   if (type === 'key.expiring') return `Your key ${data.hint} ends soon: rotate it`;
   if (type === 'subscription.changed') return 'Your subscription has changed';
   if (type === 'account.closed') return 'Your account is closed';
+  if (type === 'endpoint.failing') {
+    return `Your webhook endpoint fails: ${data.percent} % of the time until it is disabled is over`;
+  }
+  if (type === 'endpoint.disabled') return 'Your webhook endpoint was disabled';
   return `pillole: ${type}`;
 }
 

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { type Migration, Migrator, sql } from 'kysely';
 import { silentLog } from '../log.ts';
 import { packageRoot } from '../root.ts';
+import { migrateQueue } from '../webhooks/queue.ts';
 import { openDatabase, schemaName } from './database.ts';
 
 /** An index over a large table takes its time; so does waiting for another process that makes it. */
@@ -12,7 +13,8 @@ const FOLDER = path.join(packageRoot, 'deploy', 'sql', 'postgres');
 
 /**
  * Applies the numbered files of deploy/sql/postgres that are not applied yet, in one transaction
- * under a lock: of several processes that start together one does it and the others wait.
+ * under a lock: of several processes that start together one does it and the others wait. Then the
+ * tables of the queue of webhooks, which its library makes in a schema of their own.
  * @throws what the database says; then nothing was applied.
  */
 export async function migrate(url: string, namespace: string): Promise<void> {
@@ -30,6 +32,7 @@ export async function migrate(url: string, namespace: string): Promise<void> {
     });
     const { error } = await migrator.migrateToLatest();
     if (error !== undefined) throw error;
+    await migrateQueue(url, namespace);
   } finally {
     await db.destroy();
   }

@@ -122,6 +122,7 @@ export interface Tables {
     parked_at: Date | null;
     /** Ids of users. */
     told: Defaulted<string[]>;
+    posted_at: Date | null;
   };
   api_keys: {
     id: string;
@@ -204,5 +205,73 @@ export interface Tables {
     queue_ms: number;
     lag_records: ColumnType<string | null, number | null, number | null>;
     reported_at: Defaulted<Date>;
+  };
+  webhook_endpoints: {
+    id: string;
+    account_id: string;
+    url: string;
+    description: Defaulted<string>;
+    event_types: string[];
+    symbols: Defaulted<string[]>;
+    min_confidence: number | null;
+    min_spread: number | null;
+    max_spread: number | null;
+    states: Defaulted<string[]>;
+    backfill: Defaulted<boolean>;
+    headers: Buffer | null;
+    rate_per_s: number;
+    max_age_s: number;
+    status: Defaulted<'pending' | 'enabled' | 'disabled'>;
+    disabled_reason: string | null;
+    challenge: string;
+    failing_since: Date | null;
+    resting_until: Date | null;
+    backlog_full_since: Date | null;
+    created_at: Defaulted<Date>;
+    updated_at: Defaulted<Date>;
+  };
+  webhook_secrets: {
+    id: GeneratedAlways<string>;
+    endpoint_id: string;
+    account_id: string;
+    sealed: Buffer;
+    created_at: Defaulted<Date>;
+    expires_at: Date | null;
+  };
+  webhook_deliveries: {
+    id: GeneratedAlways<string>;
+    endpoint_id: string;
+    message_id: string;
+    event_type: string;
+    body: string;
+    pills: Defaulted<number>;
+    occurred_at: Date;
+    status: Defaulted<'waiting' | 'failed' | 'expired'>;
+    attempts: Defaulted<number>;
+    next_at: Date;
+    last_status: number | null;
+    last_reason: string | null;
+    created_at: Defaulted<Date>;
+    settled_at: Date | null;
+  };
+  webhook_positions: {
+    epoch: string;
+    partition: number;
+    owner: string;
+    next_offset: Big;
+    tried_below: Big;
+    snapshot_offset: ColumnType<string | null, number | null, number | null>;
+    snapshot: Buffer | null;
+  };
+  webhook_joined: {
+    epoch: string;
+    partition: number;
+    endpoint_id: string;
+    first_offset: Big;
+    last_offset: Big;
+  };
+  webhook_workers: {
+    worker: string;
+    seen_at: Defaulted<Date>;
   };
 }

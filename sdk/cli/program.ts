@@ -6,6 +6,7 @@ import { type ExitName, exitHelp, exitOf } from './exit-codes.ts';
 import { failureJson, failureLines } from './failure.ts';
 import { type HistoryOptions, runHistory } from './history.ts';
 import { runLatest } from './latest.ts';
+import { type ListenOptions, runListen } from './listen.ts';
 import { runTail, type TailOptions } from './tail.ts';
 import { type Terminal, UsageError, writeLine } from './terminal.ts';
 import { runVerify, type VerifyOptions } from './verify.ts';
@@ -92,6 +93,24 @@ function buildProgram(terminal: Terminal, onExit: (name: ExitName) => void): Com
     .action(async (symbols: string[], options: VerifyOptions) =>
       onExit(await runVerify(terminal, symbols, options)),
     );
+  program
+    .command('listen')
+    .description(
+      'receives webhooks on this machine: shows, verifies and answers them, until Ctrl-C',
+    )
+    .option('--port <port>', 'where it listens; 0 = any that is free', port, 4242)
+    .option('--host <address>', 'of which address', '127.0.0.1')
+    .option('--secret <whsec…>', 'to verify with; several times for several', collected)
+    .option('--forward-to <url>', 'pass deliveries on, and answer as it does')
+    .option(
+      '--status <code>',
+      'answer to verified ones: 503 shows how they come again',
+      status,
+      200,
+    )
+    .option('--json', 'for programs: one JSON object a line')
+    .addHelpText('after', LISTEN_HELP)
+    .action(async (options: ListenOptions) => onExit(await runListen(terminal, options)));
   return program;
 }
 
@@ -110,6 +129,11 @@ The key: --key-file, else PILLOLE_KEY, else .local/demo-keys.json (Pro) for a st
 Addresses: flags, else PILLOLE_API_URL and PILLOLE_STREAM_URL, else .local/stack.json.
 `;
 
+const LISTEN_HELP = `
+The secret: --secret, else PILLOLE_WEBHOOK_SECRET (several separated by spaces); without one nothing is verified.
+What is not verified is answered with 401, and not passed on.
+`;
+
 function refuseKey(): never {
   throw new UsageError(
     'A key on the command line stands in the process list and in the history of the shell; remove ' +
@@ -121,4 +145,18 @@ function positive(text: string): number {
   const count = Number(text);
   if (Number.isSafeInteger(count) && count > 0) return count;
   throw new InvalidArgumentError('A whole number above 0 is expected.');
+}
+
+function port(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new InvalidArgumentError('A port from 0 to 65535 is expected.');
+}
+
+function status(text: string): number {
+  if (/^[2-5]\d\d$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('An HTTP status from 200 to 599 is expected.');
+}
+
+function collected(text: string, before: readonly string[] = []): string[] {
+  return [...before, text];
 }

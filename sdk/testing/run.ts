@@ -23,9 +23,17 @@ export const distFolder: string = path.resolve(import.meta.dirname, '../../dist/
 const running = new Set<ChildProcess>();
 
 /** Runs a JavaScript file in Node, with nothing of this process's environment but PATH. */
-export function runNode(file: string, args: readonly string[], options: RunOptions = {}): Run {
+export const runNode = (file: string, args: readonly string[], options: RunOptions = {}): Run =>
+  runProgram(process.execPath, [file, ...args], options);
+
+/** Runs a program, with nothing of this process's environment but PATH. */
+export function runProgram(
+  program: string,
+  args: readonly string[],
+  options: RunOptions = {},
+): Run {
   const { cwd = '/', env = {} } = options;
-  const child = spawn(process.execPath, [file, ...args], {
+  const child = spawn(program, [...args], {
     ...{ cwd, env: { PATH: process.env.PATH, ...env }, stdio: ['ignore', 'pipe', 'pipe'] },
   });
   running.add(child);

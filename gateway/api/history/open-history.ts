@@ -11,7 +11,10 @@ import { historyEndpoint } from './history-route.ts';
 import { HISTORY_LIMITS } from './limits.ts';
 import { createProgress } from './progress.ts';
 
-/** Makes the route of history. ClickHouse may be away: then the route says so, nothing else does. */
+/**
+ * Opens history, and makes its route. ClickHouse may be away: then what reads it says so, nothing
+ * else does.
+ */
 export function openHistory(
   of: {
     readonly config: Pick<ApiConfig, 'clickhouseUrl' | 'namespace'>;
@@ -38,5 +41,5 @@ export function openHistory(
     progress: createProgress(select, epoch),
     log: { epoch, partitions, partitionOf: createPartitioner(partitions) },
   });
-  return historyEndpoint({ history, epoch, pepper: of.pepper });
+  return { history, route: historyEndpoint({ history, epoch, pepper: of.pepper }) };
 }

@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readPepper } from '../../../lib/access/pepper.ts';
+import { openSecrets } from '../../../lib/webhooks/rotation.ts';
+import { createSeal } from '../../../lib/webhooks/sealing.ts';
+import { secretBytes } from '../../../lib/webhooks/secret.ts';
+import { type Desk, openDesk } from './testing/desk.ts';
+
+/** What must never be seen in clear anywhere. */
+const SECRETS: string[] = [];
+const CREDENTIAL = 'Bearer very-private-credential-of-a-customer';
+let desk: Desk;
+
+beforeAll(async () => {
+  desk = await openDesk();
+});
+
+afterAll(() => desk?.close());
+
+test('secrets overlap, three at the most; without an overlap all others end at once', async () => {
+  const customer = await desk.customerOf('pro');
+  const { endpoint, secret } = await desk.make(customer);
+  const to = `/api/webhooks/${endpoint.id}/rotate-secret`;
+  const seal = createSeal(readPepper(desk.namespace.env.KEY_PEPPER_FILE!));
+  const inForce = async () => (await openSecrets(desk.db, seal, endpoint.id)).map(String);
+  const keyOf = (text: string) => String(secretBytes(text));
+  const second = await customer.send('POST', to, {});
+  const third = await customer.send('POST', to, { overlap_s: 3_600 });
+  const texts = [third.body.secret, second.body.secret, secret];
+  SECRETS.push(...texts);
+  expect(await inForce()).toEqual(texts.map(keyOf));
+  expect(third.body.in_force).toHaveLength(3);
+  expect(third.body.in_force[0].expires_at).toBeNull();
+  const full = await customer.send('POST', to, { overlap_s: 60 });
+  expect([full.status, full.body.code]).toEqual([409, 'webhook_secret_limit']);
+  expect(full.body.in_force).toHaveLength(3);
+  expect(await inForce()).toEqual(texts.map(keyOf));
+  const last = await customer.send('POST', to, { overlap_s: 0 });
+  SECRETS.push(last.body.secret);
+  expect(await inForce()).toEqual([keyOf(last.body.secret)]);
+  expect(last.body.in_force).toHaveLength(1);
+  const actions = (await desk.auditOf(customer)).map(({ action }) => action);
+  expect(actions.filter((action) => action === 'webhook.secret_rotated')).toHaveLength(3);
+});
+
+test('no secret is in clear in the database, the audit log or what the process wrote', async () => {
+  const customer = await desk.customerOf('pro');
+  SECRETS.push((await desk.make(customer, { headers: { Authorization: CREDENTIAL } })).secret);
+  const tables = [
+    'webhook_endpoints',
+    'webhook_secrets',
+    'webhook_deliveries',
+    'audit_log',
+  ] as const;
+  const texts = await Promise.all(
+    tables.map(async (table) => {
+      const rows = await desk.db.selectFrom(table).selectAll().execute();
+      return JSON.stringify(rows, (_, value) =>
+        value?.type === 'Buffer' ? Buffer.from(value.data).toString('latin1') : value,
+      );
+    }),
+  );
+  const written = [...texts, desk.api.output()];
+  expect(SECRETS.length).toBeGreaterThanOrEqual(4);
+  for (const text of written) {
+    expect(text.length).toBeGreaterThan(100);
+    expect(text).not.toContain(CREDENTIAL);
+    for (const secret of SECRETS) {
+      expect(text).not.toContain(secret);
+      expect(text).not.toContain(secretBytes(secret).toString('latin1'));
+    }
+  }
+  // A URL may hold a token: the database must have it, logs must not.
+  for (const text of [texts[3], desk.api.output()]) expect(text).not.toContain('in-the-url');
+});

@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import { ATTEMPTS_MAX, DISABLE_AFTER_S, RETRY_WAITS_S, retryWaitS } from './schedule.ts';
+
+test('waits are those of the standard, 10 % more or less; after the last there is none', () => {
+  for (const [at, wait] of RETRY_WAITS_S.entries()) {
+    expect(retryWaitS(at + 1, undefined, () => 0)).toBeCloseTo(wait * 0.9);
+    expect(retryWaitS(at + 1, undefined, () => 1)).toBeCloseTo(wait * 1.1);
+  }
+  expect(retryWaitS(ATTEMPTS_MAX, undefined)).toBeUndefined();
+  expect(retryWaitS(ATTEMPTS_MAX, 60)).toBeUndefined();
+});
+
+test('a longer Retry-After wins, a shorter one does not', () => {
+  expect(retryWaitS(1, 120, () => 0.5)).toBe(120);
+  expect(retryWaitS(3, 120, () => 0.5)).toBe(1_800);
+});
+
+test('an endpoint is not disabled before all attempts of a message were made', () => {
+  const all = RETRY_WAITS_S.reduce((sum, wait) => sum + wait, 0);
+  expect(DISABLE_AFTER_S).toBeGreaterThanOrEqual(all);
+});

@@ -1,0 +1,40 @@
+/** Waits before the attempts after the first one, s (Standard Webhooks 1.0, "Retries"). */
+export const RETRY_WAITS_S = [
+  5,
+  5 * 60,
+  30 * 60,
+  2 * 3_600,
+  5 * 3_600,
+  10 * 3_600,
+  14 * 3_600,
+  20 * 3_600,
+  24 * 3_600,
+] as const;
+
+export const ATTEMPTS_MAX = RETRY_WAITS_S.length + 1;
+
+/** Waits are longer or shorter by up to this share: what failed together comes back apart. */
+const JITTER = 0.1;
+
+/** An endpoint without any success for so long is disabled: all attempts of a message take it. */
+export const DISABLE_AFTER_S = 76 * 3_600;
+
+/** At these shares of `DISABLE_AFTER_S` its owner is warned, %. */
+export const WARN_PERCENTS = [50, 70, 90] as const;
+
+/**
+ * When a message is tried again.
+ * @param attempts that were made, from 1
+ * @param retryAfterS what the receiver asked for; a longer wait than ours wins
+ * @param random from 0 to 1
+ * @returns s from now; undefined = never: all attempts were used
+ */
+export function retryWaitS(
+  attempts: number,
+  retryAfterS: number | undefined,
+  random: () => number = Math.random,
+): number | undefined {
+  const wait = RETRY_WAITS_S[attempts - 1];
+  if (wait === undefined) return undefined;
+  return Math.max(wait * (1 + JITTER * (2 * random() - 1)), retryAfterS ?? 0);
+}

@@ -1,0 +1,192 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { makePill } from '../../lib/testing/pills.ts';
+import type { TestProcess } from '../../lib/testing/process.ts';
+import { waitFor } from '../../lib/testing/wait.ts';
+import type { Received } from './testing/receiver.ts';
+import { openWebhookWorld, type WebhookWorld } from './testing/world.ts';
+
+let world: WebhookWorld;
+
+beforeEach(async () => {
+  world = await openWebhookWorld();
+});
+
+afterEach(() => world?.close());
+
+const SYMBOLS = ['7203.T', '0700.HK', 'M&M.NS', '9984.T', 'BHP.AX', 'S2.T'];
+const somePills = (count: number) =>
+  Array.from({ length: count }, (_, n) => makePill({ symbol: SYMBOLS[n % SYMBOLS.length]! }));
+
+/** A pill may come twice under one webhook-id alone, and then in the same bytes. */
+function expectOneIdEach(deliveries: readonly Received[]): void {
+  const idOf = new Map<string, string>();
+  const textOf = new Map<string, string>();
+  for (const { id, cursors, text } of deliveries) {
+    expect(textOf.get(id) ?? text).toBe(text);
+    textOf.set(id, text);
+    for (const cursor of cursors) {
+      expect(`${cursor} in ${idOf.get(cursor) ?? id}`).toBe(`${cursor} in ${id}`);
+      idOf.set(cursor, id);
+    }
+  }
+}
+
+/** `prev` of every pill names the one that came before it of its symbol. */
+function expectChain(deliveries: readonly Received[]): void {
+  const pills = new Map<string, { symbol: string; prev: string | null }>();
+  for (const { body } of deliveries) {
+    for (const data of body.data.pills ?? [body.data]) pills.set(data.cursor, data);
+  }
+  const place = (cursor: string) => cursor.split('-').map(Number) as [number, number];
+  const sorted = [...pills.keys()].sort((a, b) => {
+    const [[pa, oa], [pb, ob]] = [place(a), place(b)];
+    return pa - pb || oa - ob;
+  });
+  const last = new Map<string, string>();
+  for (const cursor of sorted) {
+    const { symbol, prev } = pills.get(cursor)!;
+    expect(`${cursor} after ${prev}`).toBe(`${cursor} after ${last.get(symbol) ?? null}`);
+    last.set(symbol, cursor);
+  }
+}
+
+describe('kill -9 of the dispatcher', () => {
+  test('again and again under load, few and many pills a second: nothing lost, doubles under one id', async () => {
+    // One endpoint is quick, one slow, one fails at first: their pills wait in different places.
+    const [quick, slow, failing] = [
+      await world.addEndpoint(),
+      await world.addEndpoint(),
+      await world.addEndpoint(),
+    ];
+    world.receiver.behave(slow!.path, () => ({ delayMs: 700 }));
+    world.receiver.behave(failing!.path, ({ count }) => ({ status: count % 3 === 0 ? 503 : 204 }));
+    const cursors: string[] = [];
+    let dispatcher: TestProcess = await world.start();
+    for (const [round, perTurn] of [2, 40, 2, 40].entries()) {
+      for (let turn = 0; turn < 8; turn += 1) {
+        cursors.push(...(await world.write(somePills(perTurn))));
+        const wanted = Math.ceil(cursors.length * 0.6);
+        if (turn === 5) {
+          await waitFor('some to come', () => world.receiver.cursors(quick!.path).length >= wanted);
+          await dispatcher.kill();
+        }
+      }
+      expect(round).toBeLessThan(4);
+      dispatcher = await world.start();
+    }
+    for (const { path } of [quick!, slow!, failing!]) {
+      await world.got(path, cursors, 120_000);
+      expectOneIdEach(world.receiver.at(path));
+      expectChain(world.receiver.at(path));
+      expect(world.receiver.at(path).every(({ isVerified }) => isVerified)).toBe(true);
+    }
+    expect(world.receiver.at(quick!.path).some(({ type }) => type === 'pills.published')).toBe(
+      true,
+    );
+  }, 240_000);
+
+  test('after a message was kept and before its answer: it is tried again by another', async () => {
+    const endpoint = await world.addEndpoint();
+    // The first attempt hangs: after a second it is kept, then its dispatcher dies.
+    world.receiver.behave(endpoint.path, ({ count }) => (count === 0 ? undefined : {}));
+    const first = await world.start();
+    const cursors = await world.write([makePill()]);
+    await waitFor('the row', async () => {
+      const rows = await world.db.selectFrom('webhook_deliveries').select('id').execute();
+      return rows.length === 1;
+    });
+    await first.kill();
+    await world.start();
+    await waitFor('the second attempt', () => world.receiver.at(endpoint.path).length >= 2, 60_000);
+    await world.got(endpoint.path, cursors);
+    expectOneIdEach(world.receiver.at(endpoint.path));
+    await waitFor('nothing to wait', async () => {
+      const rows = await world.db.selectFrom('webhook_deliveries').select('id').execute();
+      return rows.length === 0;
+    });
+  }, 120_000);
+
+  test('while a worker drains: its job is freed long before the library would', async () => {
+    const endpoint = await world.addEndpoint();
+    let mode: 'fail' | 'hang' | 'work' = 'fail';
+    world.receiver.behave(endpoint.path, () =>
+      mode === 'hang' ? undefined : { status: mode === 'fail' ? 500 : 204 },
+    );
+    const first = await world.start();
+    const cursors = await world.write([makePill()]);
+    await waitFor('the failure', () => world.receiver.at(endpoint.path).length === 1);
+    mode = 'hang';
+    await waitFor('the drain', () => world.receiver.at(endpoint.path).length === 2, 60_000);
+    await first.kill();
+    mode = 'work';
+    await world.start();
+    await waitFor('the third attempt', () => world.receiver.at(endpoint.path).length === 3, 60_000);
+    await world.got(endpoint.path, cursors);
+    expectOneIdEach(world.receiver.at(endpoint.path));
+  }, 180_000);
+});
+
+describe('two dispatchers', () => {
+  test('share the work; one killed, the other goes on; nothing lost, doubles under one id', async () => {
+    const endpoint = await world.addEndpoint();
+    const [first, second] = [await world.start(), await world.start()];
+    const attempts = async ({ opsUrl }: TestProcess) => {
+      const text = await (await fetch(`${opsUrl}/metrics`)).text();
+      const line = /^pillole_webhook_attempts_total\{outcome="delivered"\} (\d+)$/m.exec(text);
+      return Number(line?.[1] ?? 0);
+    };
+    const cursors: string[] = [];
+    await waitFor('both to deliver', async () => {
+      cursors.push(...(await world.write(somePills(12))));
+      return (await attempts(first)) > 0 && (await attempts(second)) > 0;
+    });
+    await first.kill();
+    for (let turn = 0; turn < 20; turn += 1) cursors.push(...(await world.write(somePills(12))));
+    await world.got(endpoint.path, cursors, 90_000);
+    expectOneIdEach(world.receiver.at(endpoint.path));
+    expectChain(world.receiver.at(endpoint.path));
+  }, 180_000);
+
+  test('one frozen past its session and thawed: what it does then doubles nothing under another id', async () => {
+    const endpoint = await world.addEndpoint();
+    const first = await world.start();
+    const cursors = await world.write(somePills(30));
+    await world.got(endpoint.path, cursors);
+    world.receiver.behave(endpoint.path, () => ({ delayMs: 300 }));
+    cursors.push(...(await world.write(somePills(120))));
+    first.child.kill('SIGSTOP');
+    const second = await world.start();
+    await waitFor(
+      'the second to have all',
+      async () => {
+        const text = await (await fetch(`${second.opsUrl}/metrics`)).text();
+        return /^pillole_webhook_attempts_total\{outcome="delivered"\} [1-9]/m.test(text);
+      },
+      60_000,
+    );
+    first.child.kill('SIGCONT');
+    cursors.push(...(await world.write(somePills(60))));
+    await world.got(endpoint.path, cursors, 90_000);
+    expectOneIdEach(world.receiver.at(endpoint.path));
+  }, 180_000);
+
+  test('a rolling restart under load loses and doubles nothing', async () => {
+    const endpoint = await world.addEndpoint();
+    let [first, second] = [await world.start(), await world.start()];
+    const cursors: string[] = [];
+    let isWriting = true;
+    const writing = (async () => {
+      while (isWriting) cursors.push(...(await world.write(somePills(6))));
+    })();
+    await first.stop();
+    first = await world.start();
+    await second.stop();
+    second = await world.start();
+    isWriting = false;
+    await writing;
+    await world.got(endpoint.path, cursors, 90_000);
+    expectOneIdEach(world.receiver.at(endpoint.path));
+    expectChain(world.receiver.at(endpoint.path));
+    expect([first.pid, second.pid].every((pid) => pid > 0)).toBe(true);
+  }, 180_000);
+});
