@@ -11,6 +11,7 @@ import { silentLog } from '../lib/log.ts';
 import { migrate } from '../lib/postgres/migrate.ts';
 import { packageRoot } from '../lib/root.ts';
 import { BACKFILL_AGE_MAX_MS, readTopicSettings } from '../lib/settings.ts';
+import { migrateQueue } from '../lib/webhooks/queue.ts';
 import { createEncoder, type TopicSettings } from '../schemas/avro.ts';
 import { createSchemaClient, type SchemaClient } from '../schemas/registry.ts';
 import { TOPICS, type TopicId, type TopicSpec, topicName } from '../schemas/topics.ts';
@@ -50,9 +51,15 @@ export async function provision(options: ProvisionOptions): Promise<TopicSetting
   const [settings] = await Promise.all([
     provisionLog(client, schemas, options),
     migrateClickHouse(options),
-    migrate(options.postgresUrl, options.namespace),
+    migratePostgres(options),
   ]);
   return settings;
+}
+
+/** Our tables, then those of the queue, which its library makes in a schema of their own. */
+async function migratePostgres({ postgresUrl, namespace }: ProvisionOptions): Promise<void> {
+  await migrate(postgresUrl, namespace);
+  await migrateQueue(postgresUrl, namespace);
 }
 
 function checkBackfillAge(ms: number): void {

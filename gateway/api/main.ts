@@ -8,6 +8,7 @@ import { openContext } from '../../lib/context.ts';
 import { ANSWER_TIMEOUTS, openDatabase } from '../../lib/postgres/database.ts';
 import { migrate } from '../../lib/postgres/migrate.ts';
 import { type Life, runProcess } from '../../lib/run.ts';
+import { migrateQueue } from '../../lib/webhooks/queue.ts';
 import { topicName } from '../../schemas/topics.ts';
 import { openAccounts } from './account/accounts.ts';
 import { addAccountRoutes } from './account/routes.ts';
@@ -142,7 +143,11 @@ async function buildApi(config: ApiConfig & { pepper: Buffer }, life: Life): Pro
 function migrateSoon({ databaseUrl, namespace }: ApiConfig, life: Life): void {
   let isMigrated = false;
   life.readyWhen(() => (isMigrated ? undefined : 'waiting for the database of accounts'));
-  retryForever(() => migrate(databaseUrl, namespace), {
+  const migrateAll = async () => {
+    await migrate(databaseUrl, namespace);
+    await migrateQueue(databaseUrl, namespace);
+  };
+  retryForever(migrateAll, {
     ...START_BACKOFF,
     signal: life.signal,
     onError: (error, attempts) =>

@@ -86,6 +86,12 @@ async function fullAccount() {
   await sql`INSERT INTO stream_processes VALUES ('one', now()) ON CONFLICT DO NOTHING`.execute(db);
   await sql`INSERT INTO stream_sessions VALUES
     (${newId('s')}, 'one', ${id}, NULL, 'pil_live_…', ${HOME}, 'json', now(), 0, 0)`.execute(db);
+  const endpoint = newId('whe');
+  await sql`INSERT INTO webhook_endpoints
+      (id, account_id, url, event_types, rate_per_s, max_age_s, challenge)
+    VALUES (${endpoint}, ${id}, 'https://example.com/', '{}', 1, 1, '-')`.execute(db);
+  await sql`INSERT INTO webhook_secrets (endpoint_id, account_id, sealed)
+    VALUES (${endpoint}, ${id}, '-')`.execute(db);
   return { ...account, newKey: rotated.key, token, ticket, userId: user.id };
 }
 

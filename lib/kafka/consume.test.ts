@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Kafka, logLevel } from 'kafkajs';
 import { expect, test } from 'vitest';
 import { silentLog } from '../log.ts';
+import { metricsRegistry } from '../metrics.ts';
 import { testEngines } from '../testing/namespace.ts';
 import { waitFor } from '../testing/wait.ts';
 import { createKafkaClient, type KafkaClient } from './client.ts';
@@ -116,4 +117,35 @@ test('closed at once, it is gone at once: nothing goes on reading', async () => 
   });
   await tail.close();
   expect(tail.isConnected()).toBe(false);
+});
+
+test('the lag of a process is that of its open readers: none is left behind by one that closed', async () => {
+  const { client, topic } = await newTopic();
+  const outsider = await openOutsider(topic);
+  await outsider.write(['one', 'two'], 'commit');
+  await outsider.close();
+  const lag = async () => {
+    const metric = metricsRegistry.getSingleMetric('pillole_consumer_lag_records')!;
+    return (await metric.get()).values.find(({ labels }) => labels.topic === topic)?.value;
+  };
+  let letGo: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const openHeld = () =>
+    openTail({
+      ...{ client, topic, groupPrefix: topic, from: new Map() },
+      onRecords: () => held,
+      onFatal: () => undefined,
+    });
+  const first = await openHeld();
+  const one = await waitFor('what one has still to read', lag);
+  expect(one).toBeGreaterThanOrEqual(2);
+  const second = await openHeld();
+  await waitFor('what both have', async () => (await lag()) === 2 * one);
+  letGo();
+  await second.close();
+  await waitFor('the one that is left', async () => (await lag())! <= one);
+  await first.close();
+  expect(await lag()).toBeUndefined();
 });

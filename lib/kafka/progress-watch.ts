@@ -7,10 +7,23 @@ const STALL_MAX_MS = 15_000;
 const WATCH_INTERVAL_MS = 3_000;
 const ANSWER_MAX_MS = 5_000;
 
-const lagGauge = createGauge({
+/** What each open reader has still to read; undefined: the log has not told it yet. */
+interface Reader {
+  readonly topic: string;
+  lag: number | undefined;
+}
+
+/** Open ones: a topic may have several, and one that was closed has no lag any more. */
+const readers = new Set<Reader>();
+
+createGauge({
   name: 'pillole_consumer_lag_records',
-  help: 'Records of a topic that this process has not read yet.',
+  help: 'Records of a topic that this process has not read yet, summed over its readers.',
   labelNames: ['topic'] as const,
+  collect() {
+    this.reset();
+    for (const { topic, lag } of readers) if (lag !== undefined) this.inc({ topic }, lag);
+  },
 });
 
 /** A consumer as its progress is watched. */
@@ -29,7 +42,8 @@ export interface Watched {
 export function watchProgress(options: Watched, isBusy: () => boolean) {
   const { client, topic } = options;
   const ends = openLogEnds(client, topic, ANSWER_MAX_MS);
-  let lag = 0;
+  const reader: Reader = { topic, lag: undefined };
+  readers.add(reader);
   let stalledSince: number | undefined;
   let lastSum = -1;
   let checking: Promise<void> = Promise.resolve();
@@ -49,8 +63,7 @@ export function watchProgress(options: Watched, isBusy: () => boolean) {
       sum += next;
       behind += Math.max(0, end - next);
     }
-    lag = behind;
-    lagGauge.set({ topic }, behind);
+    reader.lag = behind;
     const stalled = behind > 0 && sum === lastSum && !isBusy();
     lastSum = sum;
     if (!stalled) stalledSince = undefined;
@@ -64,9 +77,10 @@ export function watchProgress(options: Watched, isBusy: () => boolean) {
   }, WATCH_INTERVAL_MS);
   timer.unref();
   return {
-    lag: () => lag,
+    lag: () => reader.lag ?? 0,
     async close() {
       clearInterval(timer);
+      readers.delete(reader);
       await checking;
       await ends.close();
     },

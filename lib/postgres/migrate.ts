@@ -3,7 +3,6 @@ import path from 'node:path';
 import { type Migration, Migrator, sql } from 'kysely';
 import { silentLog } from '../log.ts';
 import { packageRoot } from '../root.ts';
-import { migrateQueue } from '../webhooks/queue.ts';
 import { openDatabase, schemaName } from './database.ts';
 
 /** An index over a large table takes its time; so does waiting for another process that makes it. */
@@ -13,8 +12,7 @@ const FOLDER = path.join(packageRoot, 'deploy', 'sql', 'postgres');
 
 /**
  * Applies the numbered files of deploy/sql/postgres that are not applied yet, in one transaction
- * under a lock: of several processes that start together one does it and the others wait. Then the
- * tables of the queue of webhooks, which its library makes in a schema of their own.
+ * under a lock: of several processes that start together one does it and the others wait.
  * @throws what the database says; then nothing was applied.
  */
 export async function migrate(url: string, namespace: string): Promise<void> {
@@ -32,7 +30,6 @@ export async function migrate(url: string, namespace: string): Promise<void> {
     });
     const { error } = await migrator.migrateToLatest();
     if (error !== undefined) throw error;
-    await migrateQueue(url, namespace);
   } finally {
     await db.destroy();
   }

@@ -244,6 +244,7 @@ export interface Tables {
     message_id: string;
     event_type: string;
     body: string;
+    bytes: GeneratedAlways<number>;
     pills: Defaulted<number>;
     occurred_at: Date;
     status: Defaulted<'waiting' | 'failed' | 'expired'>;

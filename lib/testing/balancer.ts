@@ -5,6 +5,8 @@ export interface Balancer {
   readonly port: number;
   /** Instances by port, in turn; one that refuses is passed over. */
   use(ports: readonly number[]): void;
+  /** Connections that an instance has got, by its port. */
+  opened(port: number): number;
   close(): void;
 }
 
@@ -12,6 +14,7 @@ export interface Balancer {
 export async function openBalancer(): Promise<Balancer> {
   let ports: readonly number[] = [];
   let turn = 0;
+  const opened = new Map<number, number>();
   const sockets = new Set<net.Socket>();
   const dial = (client: net.Socket, left: number) => {
     const port = ports[turn % Math.max(1, ports.length)];
@@ -25,6 +28,7 @@ export async function openBalancer(): Promise<Balancer> {
     let isOpen = false;
     server.once('connect', () => {
       isOpen = true;
+      opened.set(port, (opened.get(port) ?? 0) + 1);
       client.pipe(server).pipe(client);
     });
     server.on('error', () => {
@@ -49,6 +53,7 @@ export async function openBalancer(): Promise<Balancer> {
     use(now) {
       ports = now;
     },
+    opened: (port) => opened.get(port) ?? 0,
     close() {
       listener.close();
       for (const socket of sockets) socket.destroy();

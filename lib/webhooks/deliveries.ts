@@ -11,6 +11,8 @@ export const DELIVERY_LIMITS = {
   pageDefault: 50,
   /** One call of recover. */
   recoveredMax: 10_000,
+  /** Messages that may wait for one endpoint. */
+  waitingMax: 10_000,
   /** What was given up can be had again for so long. */
   keptDays: 30,
 } as const;
@@ -24,7 +26,10 @@ export const DELIVERY_STATUSES = ['waiting', 'failed', 'expired'] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
 /** A message that waits, or was given up. Its body is left out. */
-export type Delivery = Omit<Selectable<Tables['webhook_deliveries']>, 'body' | 'endpoint_id'>;
+export type Delivery = Omit<
+  Selectable<Tables['webhook_deliveries']>,
+  'body' | 'bytes' | 'endpoint_id'
+>;
 
 /** A message as it was posted before. */
 export interface PostedMessage {
@@ -102,6 +107,19 @@ export async function keepTest(
   await keepMessages(tx, id, [message]);
   await wakeEndpoints(tx, [id]);
   return message.id;
+}
+
+/** Pills that were not kept are replayed: from now on it is told anew. */
+export async function acknowledgeBacklog(
+  tx: Transaction<Tables>,
+  endpointId: string,
+): Promise<void> {
+  await tx
+    .updateTable('webhook_endpoints')
+    .set({ backlog_full_since: null })
+    .where('id', '=', endpointId)
+    .where('backlog_full_since', 'is not', null)
+    .execute();
 }
 
 /** What a message gets that is sent again: all attempts, and its full time to live from now on. */

@@ -19,7 +19,16 @@ const VALUE = /^(?:[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?$/;
 
 /** What the connection, the message or its signature is made of: not the customer's. */
 const OURS = new Set([
-  ...['host', 'connection', 'transfer-encoding', 'user-agent', 'te', 'trailer', 'upgrade'],
+  ...[
+    'accept-encoding',
+    'host',
+    'connection',
+    'transfer-encoding',
+    'user-agent',
+    'te',
+    'trailer',
+    'upgrade',
+  ],
   ...['expect', 'keep-alive'],
 ]);
 const OURS_BY_PREFIX = /^(?:webhook-|content-|proxy-)/;

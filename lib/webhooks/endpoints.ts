@@ -14,6 +14,7 @@ import { planChange } from './endpoint-change.ts';
 import { type EndpointFault, filterFaults, headerFaults } from './endpoint-check.ts';
 import { type EndpointRow, endpointOf, openHeaders, selectRanked } from './endpoint-row.ts';
 import { type EndpointSettings, rowOf } from './endpoint-settings.ts';
+import { originOf } from './origin.ts';
 import { wakeEndpoints } from './queue.ts';
 import { insertSecret, type Rotated, rotateSecret } from './rotation.ts';
 import type { Seal } from './sealing.ts';
@@ -180,7 +181,7 @@ export function createEndpoints({ db, seal, checkUrl }: EndpointsOptions): Endpo
           .where('id', '=', endpointId)
           .execute();
         if (plan.isTested) await keepTest(tx, { id: endpointId, challenge });
-        if (plan.isWoken) await wakeEndpoints(tx, [endpointId]);
+        if (plan.isWoken) await wakeAll(tx, endpointId);
         await audit(tx, request, 'webhook.changed', {
           changed: Object.keys(settings),
           ...(isMoved ? { origin: originOf(settings.url!) } : {}),
@@ -264,14 +265,16 @@ function rankOf(db: Database, accountId: string, endpointId: string) {
   return selectRanked(db, accountId).select('rank').where('id', '=', endpointId);
 }
 
+/** What was put off while it was disabled is due at once. */
+async function wakeAll(tx: Transaction<Tables>, endpointId: string): Promise<void> {
+  await sql`UPDATE webhook_deliveries SET next_at = now()
+    WHERE endpoint_id = ${endpointId} AND status = 'waiting' AND next_at > now()`.execute(tx);
+  await wakeEndpoints(tx, [endpointId]);
+}
+
 /** 128 random bits: nobody's answer holds it by accident. */
 function newChallenge(): string {
   return `whc_${randomBytes(16).toString('hex')}`;
-}
-
-/** Paths and queries of customers' URLs may hold credentials: logs have none of them. */
-function originOf(url: string): string {
-  return new URL(url).origin;
 }
 
 function audit(

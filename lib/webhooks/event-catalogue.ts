@@ -25,7 +25,7 @@ interface Body<Type extends MessageType> {
 export type WebhookExample = { [Type in MessageType]: Body<Type> }[MessageType];
 
 const ENDPOINT = 'whe_k3m9x2p7q4ab';
-const URL = 'https://example.com/hooks/pillole';
+const URL = 'https://example.com';
 const PILL = {
   epoch: 'k7f3',
   cursor: '3-132',
@@ -79,7 +79,7 @@ export const EVENT_CATALOGUE: { readonly [Type in MessageType]: EventEntry<Type>
     'Answer 2xx with data.challenge in the body, within 15 s. Until then the endpoint is pending and ' +
       'gets nothing else.',
     '2026-11-20T01:00:00.000000Z',
-    { endpoint: ENDPOINT, challenge: 'chal_5f0c9a7e2b1d4c68' },
+    { endpoint: ENDPOINT, challenge: 'whc_5f0c9a7e2b1d4c685f0c9a7e2b1d4c68' },
   ),
   'quota.warning': entry(
     'quota.warning',

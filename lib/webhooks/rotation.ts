@@ -65,16 +65,6 @@ export async function rotateSecret(
   return { kind: 'ok', secret, inForce: await readInForce(tx, owner.id) };
 }
 
-/** The keys that messages of an endpoint are signed with now, newest first. @throws SealError */
-export async function openSecrets(
-  db: Database,
-  seal: Seal,
-  endpointId: string,
-): Promise<readonly Buffer[]> {
-  const rows = await selectInForce(db, endpointId).select('sealed').execute();
-  return rows.map(({ sealed }) => seal.open(sealed, endpointId));
-}
-
 async function readInForce(
   tx: Transaction<Tables>,
   endpointId: string,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ATTEMPTS_MAX, DISABLE_AFTER_S, RETRY_WAITS_S, retryWaitS } from './schedule.ts';
+import { ATTEMPTS_MAX, DISABLE_AFTER_S, RETRY_WAITS_S, retryWaitS, testWaitS } from './schedule.ts';
 
 test('waits are those of the standard, 10 % more or less; after the last there is none', () => {
   for (const [at, wait] of RETRY_WAITS_S.entries()) {
@@ -13,6 +13,12 @@ test('waits are those of the standard, 10 % more or less; after the last there i
 test('a longer Retry-After wins, a shorter one does not', () => {
   expect(retryWaitS(1, 120, () => 0.5)).toBe(120);
   expect(retryWaitS(3, 120, () => 0.5)).toBe(1_800);
+});
+
+test('tests come again within a minute, ten times', () => {
+  const waits = Array.from({ length: ATTEMPTS_MAX }, (_, n) => testWaitS(n + 1, undefined));
+  expect(waits).toEqual([5, 10, 15, 20, 25, 30, 35, 40, 45, undefined]);
+  expect(testWaitS(1, 60)).toBe(60);
 });
 
 test('an endpoint is not disabled before all attempts of a message were made', () => {

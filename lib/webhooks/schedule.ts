@@ -23,6 +23,15 @@ export const DISABLE_AFTER_S = 76 * 3_600;
 export const WARN_PERCENTS = [50, 70, 90] as const;
 
 /**
+ * When a test is tried again: its owner is looking on, and has perhaps not started the receiver yet.
+ * @returns s from now; undefined = never
+ */
+export function testWaitS(attempts: number, retryAfterS: number | undefined): number | undefined {
+  if (attempts >= ATTEMPTS_MAX) return undefined;
+  return Math.max(RETRY_WAITS_S[0] * attempts, retryAfterS ?? 0);
+}
+
+/**
  * When a message is tried again.
  * @param attempts that were made, from 1
  * @param retryAfterS what the receiver asked for; a longer wait than ours wins

@@ -1,27 +1,23 @@
 import { expect, test } from 'vitest';
-import type { EndpointStatus } from './endpoint.ts';
-import { standingOf } from './standing.ts';
+import { standingAt } from './standing.ts';
 
-const endpoints = (...statuses: EndpointStatus[]) => statuses.map((status) => ({ status }));
-const seven = endpoints(
-  ...(['enabled', 'pending', 'disabled', 'enabled', 'enabled'] as const),
-  ...(['enabled', 'disabled'] as const),
-);
+const STATUSES = ['enabled', 'pending', 'disabled'] as const;
 
 test('without a limit each stands as its status says', () => {
-  const statuses = seven.map(({ status }) => status);
-  expect(standingOf(seven, 'institutional')).toEqual(statuses);
+  for (const status of STATUSES) {
+    expect(standingAt(0, status, 'institutional')).toBe(status);
+    expect(standingAt(10_000, status, 'institutional')).toBe(status);
+  }
 });
 
 test('the oldest five have the places of Pro, whatever their status', () => {
-  expect(standingOf(seven, 'pro')).toEqual([
-    ...['enabled', 'pending', 'disabled', 'enabled', 'enabled'],
-    ...['over_limit', 'over_limit'],
-  ]);
-  expect(standingOf(seven.slice(0, 5), 'pro')).not.toContain('over_limit');
+  for (const status of STATUSES) {
+    expect([0, 4, 5, 6].map((rank) => standingAt(rank, status, 'pro'))).toEqual([
+      ...[status, status, 'over_limit', 'over_limit'],
+    ]);
+  }
 });
 
 test.each(['basic', undefined] as const)('with the tier %s none is entitled', (tier) => {
-  expect(new Set(standingOf(seven, tier))).toEqual(new Set(['not_entitled']));
-  expect(standingOf([], tier)).toEqual([]);
+  for (const status of STATUSES) expect(standingAt(0, status, tier)).toBe('not_entitled');
 });

@@ -5,20 +5,10 @@ import type { EndpointStatus } from './endpoint.ts';
 export type EndpointStanding = EndpointStatus | 'over_limit' | 'not_entitled';
 
 /**
- * How each of an account's endpoints stands. Where a tier has fewer places than there are endpoints,
- * the oldest have them, whatever their status: nothing is deleted, and the same ones work again
- * after an upgrade.
- * @param oldestFirst all of the account, from the first on
- * @param tier the one in force; undefined: none
+ * How an endpoint stands. Where a tier has fewer places than there are endpoints, the oldest have
+ * them, whatever their status: nothing is deleted, and the same ones work again after an upgrade.
+ * @param rank how many of its account are older @param tier the one in force; undefined: none
  */
-export function standingOf(
-  oldestFirst: readonly { readonly status: EndpointStatus }[],
-  tier: Tier | undefined,
-): readonly EndpointStanding[] {
-  return oldestFirst.map(({ status }, rank) => standingAt(rank, status, tier));
-}
-
-/** The same of one endpoint. @param rank how many of its account are older */
 export function standingAt(
   rank: number,
   status: EndpointStatus,

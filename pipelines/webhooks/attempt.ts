@@ -27,6 +27,8 @@ export interface Attempter {
     attempt: number,
     isLast?: boolean,
   ): Promise<AttemptVerdict>;
+  /** Logs that a message became too old for its endpoint. */
+  expired(listener: Listener, message: WebhookMessage, attempts: number): void;
 }
 
 const USER_AGENT = 'pillole-webhooks/1';
@@ -40,7 +42,11 @@ export function createAttempter(parts: {
   return {
     async attempt(listener, message, attempt, isLast = false) {
       const at = Date.now();
-      const { endpoint } = listener;
+      const standing = listener.standing(at);
+      const isWanted = standing === 'enabled' || (standing === 'pending' && isTest(message));
+      if (!isWanted) return { kind: 'unwanted' };
+      // Both now: a change amid the attempt must not have the old URL answer the new challenge.
+      const { endpoint, challenge } = listener;
       // The timestamp is that of the attempt: a receiver refuses old ones (Standard Webhooks 1.0).
       const timestampS = Math.floor(at / 1_000);
       const secrets = listener.secretsAt(at);
@@ -56,9 +62,10 @@ export function createAttempter(parts: {
         message.body,
       );
       if (result.kind === 'failed' && result.reason === 'stopped') return { kind: 'stopped' };
-      const verdict = judge(listener, message, result);
+      const verdict = judge(challenge, message, result);
       const isDelivered = verdict.kind === 'delivered';
-      if (verdict.kind === 'delivered') health.succeeded(listener, message);
+      if (verdict.kind === 'delivered')
+        health.succeeded(listener, isTest(message) ? challenge : undefined);
       else health.failed(listener, verdict);
       const outcome = isDelivered ? 'delivered' : isLast ? 'failed' : 'retry';
       attemptsTotal.inc({ outcome });
@@ -77,14 +84,30 @@ export function createAttempter(parts: {
       });
       return verdict;
     },
+    expired(listener, message, attempts) {
+      const { endpoint } = listener;
+      attemptsTotal.inc({ outcome: 'expired' });
+      const since = Math.max(0, Date.now() * 1_000 - message.occurredAt);
+      log.add({
+        ...{ account_id: endpoint.accountId, endpoint_id: listener.id, at: Date.now() * 1_000 },
+        ...{ message_id: message.id, event_type: message.type, pills: message.pills },
+        ...{ attempt: attempts, outcome: 'expired', status: 0, reason: 'too_old' },
+        detail: `It was older than max_age_s, ${endpoint.maxAgeS} s: recover it, or replay its range.`,
+        ...{ latency_us: 0, since_received_us: since, answer: '' },
+        body: attempts === 0 ? message.body : '',
+      });
+    },
   };
 }
 
-function judge(
-  listener: Listener,
-  message: WebhookMessage,
-  result: SendResult,
-): Exclude<AttemptVerdict, { kind: 'stopped' }> {
+/** Whether a message asks for the challenge. */
+export function isTest({ type }: WebhookMessage): boolean {
+  return type === 'endpoint.test';
+}
+
+type Judged = Exclude<AttemptVerdict, { kind: 'stopped' | 'unwanted' }>;
+
+function judge(challenge: string, message: WebhookMessage, result: SendResult): Judged {
   if (result.kind === 'failed') {
     return { ...result, kind: 'failed', status: undefined, retryAfterS: undefined };
   }
@@ -93,7 +116,7 @@ function judge(
     return { kind: 'failed', status, reason: reasonOf(status), retryAfterS };
   }
   // A mere 2xx could be a stranger's page that answers so to everything: it would be flooded.
-  if (message.type === 'endpoint.test' && !answer.includes(listener.challenge)) {
+  if (isTest(message) && !answer.includes(challenge)) {
     return { kind: 'failed', status, reason: 'challenge_missing', retryAfterS: undefined };
   }
   return { kind: 'delivered' };
@@ -105,11 +128,14 @@ function reasonOf(status: number): string {
   return status >= 300 && status < 400 ? 'redirect' : 'status';
 }
 
-function detailOf(result: SendResult, verdict: ReturnType<typeof judge>): string {
+function detailOf(result: SendResult, verdict: Judged): string {
   if (result.kind === 'failed') return result.detail;
   if (verdict.kind === 'delivered') return '';
   if (verdict.reason === 'challenge_missing') {
     return 'The answer does not contain data.challenge of the body: answer with it, or echo the body.';
+  }
+  if (verdict.reason === 'gone') {
+    return 'It answered 410 Gone, so the endpoint is disabled: enable it by PATCH, and it is tested.';
   }
   if (verdict.reason === 'redirect') return 'Redirects are not followed: give the final URL.';
   return `It answered ${result.status}; only 2xx counts as delivered.`;

@@ -94,19 +94,28 @@ export function createAudience(parts: AudienceParts): Audience {
   const byAccount = new Map<string, Set<string>>();
   /** Loads one after another: an older answer must not overwrite a newer one. */
   let loading: Promise<void> = Promise.resolve();
+  /** Loads that have not begun, by account; '' = of all. */
+  const waiting = new Map<string, Promise<void>>();
 
   const put = (row: EndpointRow, account: AccountAccess, rank: number, secrets: Secret[]) => {
-    const known = listeners.get(row.id);
-    if (known !== undefined) index.remove(known.listener);
+    const held = listeners.get(row.id);
+    if (held !== undefined) index.remove(held.listener);
+    const known = held && {
+      challenge: held.state.challenge,
+      status: held.state.endpoint.status,
+    };
     const state: Mutable = {
       endpoint: endpointOf(row),
       headers: openHeaders(seal, row),
       challenge: row.challenge,
       ...{ secrets, account, rank, isDeleted: false },
     };
-    const listener = known?.listener ?? createListener(row.id, state, parts);
-    if (known !== undefined) Object.assign(known.state, state);
+    const listener = held?.listener ?? createListener(row.id, state, parts);
+    if (held !== undefined) Object.assign(held.state, state);
     else listeners.set(row.id, { listener, state });
+    // Its owner has begun anew: with another URL, or after it was disabled.
+    const isNew = state.challenge !== known?.challenge || row.status !== known?.status;
+    if (isNew && row.failing_since === null) listener.breaker.succeeded();
     listener.failingSinceMs = row.failing_since?.getTime();
     if (row.resting_until !== null) {
       listener.breaker.restUntil(performance.now() + row.resting_until.getTime() - Date.now());
@@ -131,11 +140,19 @@ export function createAudience(parts: AudienceParts): Audience {
       `SELECT * FROM webhook_endpoints ${where} ORDER BY account_id, created_at, id`,
       values,
     );
+    // Most changes are of accounts that have none.
+    if (accountId !== undefined && rows.length === 0 && !byAccount.has(accountId)) return;
     const secrets = await pool.query<SecretRow>(
       `SELECT endpoint_id, sealed, expires_at FROM webhook_secrets ${where} ORDER BY id DESC`,
       values,
     );
     const owners = [...new Set(rows.map((row) => row.account_id))];
+    const secretsBy = new Map<string, SecretRow[]>();
+    for (const secret of secrets) {
+      const own = secretsBy.get(secret.endpoint_id);
+      if (own === undefined) secretsBy.set(secret.endpoint_id, [secret]);
+      else own.push(secret);
+    }
     const accounts = await pool.query<AccountAccessRow>(`${ACCOUNT_ACCESS} WHERE a.id = ANY ($1)`, [
       owners,
     ]);
@@ -148,7 +165,7 @@ export function createAudience(parts: AudienceParts): Audience {
       const own = alive.get(row.account_id) ?? new Set<string>();
       alive.set(row.account_id, own);
       try {
-        put(row, account, own.size, secretsOf(row.id, secrets, seal));
+        put(row, account, own.size, secretsOf(row.id, secretsBy.get(row.id) ?? [], seal));
       } catch (error) {
         log.error({ err: error, endpoint: row.id }, 'an endpoint cannot be read: it gets nothing');
       }
@@ -163,7 +180,15 @@ export function createAudience(parts: AudienceParts): Audience {
   };
 
   const load = (accountId?: string) => {
-    const next = loading.then(() => read(accountId));
+    const name = accountId ?? '';
+    const queued = waiting.get(name) ?? waiting.get('');
+    // One that has not begun will see this change as well.
+    if (queued !== undefined) return queued;
+    const next = loading.then(() => {
+      waiting.delete(name);
+      return read(accountId);
+    });
+    waiting.set(name, next);
     loading = next.catch(() => undefined);
     return next;
   };
@@ -232,10 +257,8 @@ function createListener(id: string, state: Mutable, parts: AudienceParts): Liste
 }
 
 function secretsOf(endpointId: string, rows: readonly SecretRow[], seal: Seal): Secret[] {
-  return rows
-    .filter((row) => row.endpoint_id === endpointId)
-    .map(({ sealed, expires_at }) => ({
-      bytes: seal.open(sealed, endpointId),
-      untilMs: expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
-    }));
+  return rows.map(({ sealed, expires_at }) => ({
+    bytes: seal.open(sealed, endpointId),
+    untilMs: expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
+  }));
 }

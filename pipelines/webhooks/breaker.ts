@@ -4,7 +4,10 @@ import { LIMITS } from './limits.ts';
 export interface Breaker {
   /** ms by `performance.now()` until which nothing is tried; 0 = closed. */
   restingUntilMs(): number;
-  succeeded(): void;
+  /** It has rested, and nothing has succeeded since: one attempt at a time. */
+  isProbing(): boolean;
+  /** @returns whether it had rested */
+  succeeded(): boolean;
   /** @param retryAfterS what the receiver asked for @returns whether it rests longer than before */
   failed(nowMs: number, retryAfterS?: number): boolean;
   /** Another process rests until then. */
@@ -20,9 +23,12 @@ export function createBreaker(): Breaker {
   let until = 0;
   return {
     restingUntilMs: () => until,
+    isProbing: () => until > 0,
     succeeded() {
+      const hadRested = until > 0;
       failures = 0;
       until = 0;
+      return hadRested;
     },
     failed(nowMs, retryAfterS = 0) {
       // What was on its way when it opened says nothing new: only attempts after the rest double it.

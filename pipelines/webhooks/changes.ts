@@ -8,6 +8,12 @@ export interface OffsetRange {
   readonly last: number;
 }
 
+/** Offsets of a partition, with the name under which it was taken when they were read. */
+export interface OwnedRange extends OffsetRange {
+  readonly partition: number;
+  readonly owner: string;
+}
+
 /** A message that is kept, because it could not be delivered at once or before it is sent. */
 export interface Kept {
   readonly endpointId: string;
@@ -21,7 +27,7 @@ export interface Kept {
   /** Whether the queue is to be told; not for a message that is being sent. */
   readonly wakes: boolean;
   /** Of messages that join pills, or that were never attempted: which pills, by partition. */
-  readonly joined: readonly (OffsetRange & { readonly partition: number })[];
+  readonly joined: readonly OwnedRange[];
 }
 
 /** What becomes of messages in PostgreSQL. */
@@ -57,7 +63,10 @@ export async function insertDeliveries(
     FROM json_to_recordset(${JSON.stringify(rows)}::json) AS r(endpoint_id text, message_id text,
       event_type text, body text, pills int, occurred_s double precision, status text,
       attempts int, next_in_s double precision, last_status int, last_reason text)
-    JOIN webhook_endpoints e ON e.id = r.endpoint_id
+    -- Locked, so that one that is being deleted is waited for instead of failing the statement.
+    JOIN (SELECT id FROM webhook_endpoints
+          WHERE id = ANY (${[...new Set(messages.map(({ endpointId }) => endpointId))]}::text[])
+          ORDER BY id FOR KEY SHARE) e ON e.id = r.endpoint_id
     ON CONFLICT DO NOTHING`.execute(tx);
 }
 

@@ -62,7 +62,7 @@ describe('kill -9 of the dispatcher', () => {
     world.receiver.behave(failing!.path, ({ count }) => ({ status: count % 3 === 0 ? 503 : 204 }));
     const cursors: string[] = [];
     let dispatcher: TestProcess = await world.start();
-    for (const [round, perTurn] of [2, 40, 2, 40].entries()) {
+    for (const perTurn of [2, 40, 2, 40]) {
       for (let turn = 0; turn < 8; turn += 1) {
         cursors.push(...(await world.write(somePills(perTurn))));
         const wanted = Math.ceil(cursors.length * 0.6);
@@ -71,7 +71,6 @@ describe('kill -9 of the dispatcher', () => {
           await dispatcher.kill();
         }
       }
-      expect(round).toBeLessThan(4);
       dispatcher = await world.start();
     }
     for (const { path } of [quick!, slow!, failing!]) {
@@ -154,10 +153,15 @@ describe('two dispatchers', () => {
     await world.got(endpoint.path, cursors);
     world.receiver.behave(endpoint.path, () => ({ delayMs: 300 }));
     cursors.push(...(await world.write(somePills(120))));
+    // Joined pills lie in its memory and in the table: what it would do next must be fenced.
+    await waitFor('joined pills', async () => {
+      const rows = await world.db.selectFrom('webhook_joined').select('partition').execute();
+      return rows.length > 0;
+    });
     first.child.kill('SIGSTOP');
     const second = await world.start();
     await waitFor(
-      'the second to have all',
+      'the second to deliver',
       async () => {
         const text = await (await fetch(`${second.opsUrl}/metrics`)).text();
         return /^pillole_webhook_attempts_total\{outcome="delivered"\} [1-9]/m.test(text);
@@ -170,23 +174,22 @@ describe('two dispatchers', () => {
     expectOneIdEach(world.receiver.at(endpoint.path));
   }, 180_000);
 
-  test('a rolling restart under load loses and doubles nothing', async () => {
+  test('a rolling restart under load loses nothing, and doubles under one id', async () => {
     const endpoint = await world.addEndpoint();
-    let [first, second] = [await world.start(), await world.start()];
+    const [first, second] = [await world.start(), await world.start()];
     const cursors: string[] = [];
     let isWriting = true;
     const writing = (async () => {
       while (isWriting) cursors.push(...(await world.write(somePills(6))));
     })();
     await first.stop();
-    first = await world.start();
+    await world.start();
     await second.stop();
-    second = await world.start();
+    await world.start();
     isWriting = false;
     await writing;
     await world.got(endpoint.path, cursors, 90_000);
     expectOneIdEach(world.receiver.at(endpoint.path));
     expectChain(world.receiver.at(endpoint.path));
-    expect([first.pid, second.pid].every((pid) => pid > 0)).toBe(true);
   }, 180_000);
 });

@@ -5,8 +5,8 @@ import type { Database } from '../../lib/postgres/database.ts';
 import type { MessageType } from '../../lib/webhooks/event-types.ts';
 import type { WebhookMessage } from '../../lib/webhooks/message.ts';
 import { wakeEndpoints } from '../../lib/webhooks/queue.ts';
-import { ATTEMPTS_MAX, retryWaitS } from '../../lib/webhooks/schedule.ts';
-import type { Attempter } from './attempt.ts';
+import { ATTEMPTS_MAX, retryWaitS, testWaitS } from '../../lib/webhooks/schedule.ts';
+import { type Attempter, isTest } from './attempt.ts';
 import type { Audience, Listener } from './audience.ts';
 import type { Keeper } from './keeper.ts';
 import { LIMITS } from './limits.ts';
@@ -29,6 +29,8 @@ export interface DrainParts {
   readonly attempter: Attempter;
   readonly keeper: Keeper;
   readonly signal: AbortSignal;
+  /** Share of the log that this dispatcher reads: of an endpoint's rate it may use as much. */
+  share(): number;
 }
 
 /**
@@ -44,15 +46,17 @@ export async function drain(endpointId: string, parts: DrainParts): Promise<void
   const limit = pLimit(LIMITS.drainConcurrency);
   for (let count = 0; count < LIMITS.drainMessagesMax && performance.now() < endsAtMs; ) {
     if (signal.aborted) return;
+    // Its owner may have enabled it a moment ago: the change that tells so may still be on its way.
+    if (!isActive(listener)) await audience.load(listener.endpoint.accountId);
     const standing = listener.standing(Date.now());
     if (standing !== 'enabled' && standing !== 'pending') {
-      await putOffAll(db, endpointId);
+      await putOffAll(db, listener);
       return;
     }
     if (await isResting(db, listener)) break;
     const isProbe = listener.failingSinceMs !== undefined;
     const due = await claim(db, endpointId, {
-      rows: isProbe ? 1 : LIMITS.drainConcurrency * 4,
+      rows: isProbe ? 1 : LIMITS.drainConcurrency,
       testsOnly: standing === 'pending',
     });
     if (due.length === 0) break;
@@ -61,7 +65,9 @@ export async function drain(endpointId: string, parts: DrainParts): Promise<void
     const went = await Promise.all(attempts);
     if (isProbe && !went[0]) break;
   }
-  await wakeEndpoints(db, [endpointId]);
+  // What rests by this process's breaker need not be written yet.
+  const restMs = listener.breaker.restingUntilMs() - performance.now();
+  await wakeEndpoints(db, [endpointId], { notBeforeS: Math.max(0, restMs / 1_000) });
 }
 
 /** The breaker of this process, and what others have written. */
@@ -97,7 +103,7 @@ async function claim(
 async function attemptOne(
   listener: Listener,
   row: DueRow,
-  { attempter, keeper, signal }: DrainParts,
+  { attempter, keeper, signal, share }: DrainParts,
 ): Promise<boolean> {
   const endpointId = listener.id;
   const message: WebhookMessage = {
@@ -109,31 +115,47 @@ async function attemptOne(
     const last = { attempts: row.attempts, lastStatus: undefined, lastReason: 'too_old' };
     const change = { endpointId, messageId: message.id, next: 'expired', ...last } as const;
     await keeper.apply({ kind: 'failed', ...change });
+    attempter.expired(listener, message, row.attempts);
     return true;
   }
   const { endpoint, tokens } = listener;
+  const perS = endpoint.ratePerS * share();
   for (;;) {
-    const waitMs = tokens.waitMs(endpoint.ratePerS, performance.now());
+    // Those that were claimed with it may have failed meanwhile: its lease ends, then it is tried.
+    if (listener.breaker.restingUntilMs() > performance.now()) return false;
+    const waitMs = tokens.waitMs(perS, performance.now());
     if (waitMs === 0) break;
     await sleep(Math.ceil(waitMs), undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return false;
   }
-  tokens.take(endpoint.ratePerS, performance.now());
+  tokens.take(perS, performance.now());
   const attempts = row.attempts + 1;
   const verdict = await attempter.attempt(listener, message, attempts, attempts >= ATTEMPTS_MAX);
-  if (verdict.kind === 'stopped') return false;
+  if (verdict.kind === 'stopped' || verdict.kind === 'unwanted') return false;
   if (verdict.kind === 'delivered') {
     await keeper.apply({ kind: 'delivered', endpointId, messageId: message.id });
     return true;
   }
   const last = { attempts, lastStatus: verdict.status, lastReason: verdict.reason };
-  const next = retryWaitS(attempts, verdict.retryAfterS) ?? 'failed';
+  const wait = isTest(message) ? testWaitS : retryWaitS;
+  const next = wait(attempts, verdict.retryAfterS) ?? 'failed';
   await keeper.apply({ kind: 'failed', endpointId, messageId: message.id, next, ...last });
   return false;
 }
 
-/** A disabled endpoint, or one that its plan has no place for, keeps what waits for it. */
-async function putOffAll(db: Database, endpointId: string): Promise<void> {
-  await sql`UPDATE webhook_deliveries SET next_at = now() + make_interval(secs => ${PUT_OFF_S})
-    WHERE endpoint_id = ${endpointId} AND status = 'waiting' AND next_at <= now()`.execute(db);
+function isActive(listener: Listener): boolean {
+  const standing = listener.standing(Date.now());
+  return standing === 'enabled' || standing === 'pending';
+}
+
+/** A disabled endpoint, or one that its plan has no place for, keeps what waits and is not too old. */
+async function putOffAll(db: Database, { id, endpoint }: Listener): Promise<void> {
+  await sql`UPDATE webhook_deliveries SET next_at = now() + make_interval(secs => ${PUT_OFF_S}),
+      status = CASE WHEN pills > 0 AND occurred_at < now() - make_interval(secs => ${endpoint.maxAgeS})
+        THEN 'expired' ELSE status END,
+      last_reason = CASE WHEN pills > 0 AND occurred_at < now() - make_interval(secs => ${endpoint.maxAgeS})
+        THEN 'too_old' ELSE last_reason END,
+      settled_at = CASE WHEN pills > 0 AND occurred_at < now() - make_interval(secs => ${endpoint.maxAgeS})
+        THEN now() END
+    WHERE endpoint_id = ${id} AND status = 'waiting' AND next_at <= now()`.execute(db);
 }

@@ -50,7 +50,8 @@ export async function postEvents(db: Database, audience: Audience): Promise<void
             (endpoint_id, message_id, event_type, body, occurred_at, next_at)
           SELECT id, ${message.id}, ${type}, ${message.body},
             to_timestamp(${message.occurredAt / 1e6}), now()
-          FROM webhook_endpoints WHERE id = ${listener.id}
+          FROM webhook_endpoints
+          WHERE id = ${listener.id} AND created_at <= to_timestamp(${message.occurredAt / 1e6})
           ON CONFLICT DO NOTHING`.execute(tx);
         woken.add(listener.id);
       }

@@ -4,6 +4,7 @@ import type { Database } from '../../lib/postgres/database.ts';
 import type { Tables } from '../../lib/postgres/tables.ts';
 import { type Repetition, repeat } from '../../lib/repeat.ts';
 import type { DisabledReason } from '../../lib/webhooks/endpoint.ts';
+import { originOf } from '../../lib/webhooks/origin.ts';
 import { WARN_PERCENTS } from '../../lib/webhooks/schedule.ts';
 
 /** What was wrong with the last attempt. */
@@ -48,13 +49,13 @@ export async function tellFailing(db: Database, disableAfterS: number): Promise<
     ORDER BY failing_since LIMIT ${ROWS_MAX}`.execute(db);
   for (const row of rows) {
     if (row.failing_s >= disableAfterS) {
-      await disableEndpoint(db, row.id, 'failing');
+      await disableEndpoint(db, row.id, 'failing', { since: row.failing_since });
       continue;
     }
     const percent = WARN_PERCENTS.filter((at) => row.failing_s * 100 >= at * disableAfterS).at(-1)!;
     await db.transaction().execute(async (tx) => {
       await raise(tx, row, 'endpoint.failing', `${percent}`, {
-        ...{ endpoint: row.id, url: row.url, failing_since: row.failing_since, percent },
+        ...{ endpoint: row.id, url: originOf(row.url), failing_since: row.failing_since, percent },
         disabled_at: new Date(row.failing_since.getTime() + disableAfterS * 1_000),
         ...lastOf(await lastFailure(tx, row.id)),
       });
@@ -62,12 +63,15 @@ export async function tellFailing(db: Database, disableAfterS: number): Promise<
   }
 }
 
-/** Disables an endpoint for good and tells its owner; nothing where it is disabled already. */
+/**
+ * Disables an endpoint for good and tells its owner; nothing where it is disabled already.
+ * @param options since: nothing either where it has succeeded since then
+ */
 export async function disableEndpoint(
   db: Database,
   endpointId: string,
   reason: Exclude<DisabledReason, 'owner'>,
-  last?: LastFailure,
+  { last, since }: { readonly last?: LastFailure; readonly since?: Date } = {},
 ): Promise<void> {
   await db.transaction().execute(async (tx) => {
     const row = await tx
@@ -75,12 +79,13 @@ export async function disableEndpoint(
       .set({ status: 'disabled', disabled_reason: reason })
       .where('id', '=', endpointId)
       .where('status', '<>', 'disabled')
+      .$if(since !== undefined, (query) => query.where('failing_since', '=', since!))
       .returning(['id', 'account_id', 'url', 'failing_since'])
       .executeTakeFirst();
     if (row === undefined) return;
     const occurrence = `${reason}/${Date.now()}`;
     await raise(tx, row, 'endpoint.disabled', occurrence, {
-      ...{ endpoint: row.id, url: row.url, reason, failing_since: row.failing_since },
+      ...{ endpoint: row.id, url: originOf(row.url), reason, failing_since: row.failing_since },
       ...lastOf(last ?? (await lastFailure(tx, row.id))),
       recover: `POST /api/webhooks/${row.id}/recover`,
     });

@@ -8,7 +8,7 @@ export interface Frontier {
   passed(nextOffset: number): void;
   /** Offset of the first record that is not settled. */
   next(): number;
-  /** Pills that are not settled. */
+  /** Messages that are not settled. */
   readonly size: number;
 }
 
@@ -17,14 +17,17 @@ export function createFrontier(start: number): Frontier {
   /** Messages to settle by offset, in the order of the log. */
   const open = new Map<number, number>();
   let scanned = start;
+  let messagesOpen = 0;
   return {
     opened(offset, messages) {
       if (messages > 0) open.set(offset, messages);
+      messagesOpen += messages;
       scanned = Math.max(scanned, offset + 1);
     },
     settled(offset) {
       const left = open.get(offset);
       if (left === undefined) return;
+      messagesOpen -= 1;
       if (left === 1) open.delete(offset);
       else open.set(offset, left - 1);
     },
@@ -36,7 +39,7 @@ export function createFrontier(start: number): Frontier {
       return first ?? scanned;
     },
     get size() {
-      return open.size;
+      return messagesOpen;
     },
   };
 }

@@ -11,10 +11,8 @@ const BYTES_MAX = 4 * 1024 * 1024;
 
 /** Writes changes for all lanes and drains together: one transaction at a time carries what came. */
 export interface Keeper {
-  /** @returns whether it was done; false = another dispatcher has the pills now, or we stop */
+  /** @returns whether it was done; false = a dispatcher has some of its pills now, or we stop */
   apply(change: Change): Promise<boolean>;
-  /** Changes that wait. */
-  waiting(): number;
   /** Whether the last transaction was kept. */
   isHealthy(): boolean;
   /** Gives what waits a last chance. */
@@ -60,7 +58,7 @@ export function createKeeper(
           continue;
         }
         healthy = false;
-        if (!isDatabaseAway(error)) parts.onFatal(error as Error);
+        if (!isDatabaseAway(error) && !isPassing(error)) parts.onFatal(error as Error);
         if (closing.signal.aborted) break;
         parts.log.warn({ err: error, attempts }, 'messages cannot be kept; waiting');
         const waitMs = 50 + backoffMs(attempts, { firstMs: 100, maxMs: 2_000 });
@@ -82,7 +80,6 @@ export function createKeeper(
         queue.push({ change, done: resolve });
         working ??= work();
       }),
-    waiting: () => queue.length,
     isHealthy: () => healthy,
     async close(deadlineMs) {
       const late = setTimeout(() => closing.abort(), deadlineMs);
@@ -91,6 +88,12 @@ export function createKeeper(
       closing.abort();
     },
   };
+}
+
+/** Serialisation, a deadlock, or a row that went in between: the same again may well work. */
+function isPassing(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' && /^(?:40...|23503)$/.test(code);
 }
 
 function isOf(change: Change, partitions: readonly number[]): boolean {

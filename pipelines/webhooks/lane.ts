@@ -9,11 +9,14 @@ import {
 import { retryWaitS } from '../../lib/webhooks/schedule.ts';
 import type { Attempter } from './attempt.ts';
 import type { Listener } from './audience.ts';
-import type { Kept, OffsetRange } from './changes.ts';
+import type { Kept, OwnedRange } from './changes.ts';
 import type { Keeper } from './keeper.ts';
 import { LIMITS } from './limits.ts';
 import { createRateWindow } from './rate.ts';
 import type { AttemptVerdict } from './verdict.ts';
+
+/** Pills that were taken back wait so long: who has the others is known by then. */
+const TAKE_BACK_MS = 50;
 
 /** A pill on its way to one endpoint. */
 export interface LanePill {
@@ -24,14 +27,14 @@ export interface LanePill {
   settle(): void;
   /** Whether the partition is still ours. */
   isOurs(): boolean;
+  /** Name under which its partition was taken. */
+  readonly owner: string;
 }
 
 /** The way of pills to one endpoint: first attempts, in the order of the log where they can be. */
 export interface Lane {
   offer(pill: LanePill): void;
-  /** Pills that wait or are on their way. */
-  readonly size: number;
-  /** Keeps all that waits; what is on its way is kept by its own clock. */
+  /** Keeps all that waits, and awaits what is on its way. */
   close(): Promise<void>;
 }
 
@@ -59,6 +62,7 @@ export function createLane(listener: Listener, parts: LaneParts): Lane {
   const waiting: Waiting[] = [];
   const { tokens } = listener;
   const rate = createRateWindow();
+  const sending = new Set<Promise<void>>();
   let inFlight = 0;
   let timer: NodeJS.Timeout | undefined;
   let timerAtMs = Number.POSITIVE_INFINITY;
@@ -82,46 +86,61 @@ export function createLane(listener: Listener, parts: LaneParts): Lane {
     for (const pill of pills) pill.settle();
   };
 
+  /**
+   * They were not kept: some belong to another dispatcher now, or we stop. Those that are ours wait
+   * again; nothing that is settled here would ever come.
+   */
+  const takeBack = (pills: readonly Waiting[]) => {
+    const ours = pills.filter((pill) => pill.isOurs());
+    settleAll(pills.filter((pill) => !pill.isOurs()));
+    if (closed) return;
+    waiting.unshift(...ours);
+    later(TAKE_BACK_MS);
+  };
+
   /** Keeps pills that were not attempted, to be delivered or recovered later. */
   const keepAside = async (pills: readonly Waiting[], status: Kept['status'], nextInS: number) => {
-    const ours = pills.filter((pill) => pill.isOurs());
-    if (ours.length === 0) return settleAll(pills);
     if (!listener.hasRoom()) {
-      listener.refuse(ours[0]!.text.receivedAt, ours.length);
+      listener.refuse(pills[0]!.text.receivedAt, pills.length);
       return settleAll(pills);
     }
-    const [only] = ours;
+    const [only] = pills;
     const message =
-      ours.length === 1 && only!.isAlone
+      pills.length === 1 && only!.isAlone
         ? pillMessage(parts.epoch, only!.text)
-        : joinedMessage(newId('msg'), textsOf(ours));
-    await keeper.apply({
+        : joinedMessage(newId('msg'), textsOf(pills));
+    const isExpired = status === 'expired';
+    const isKept = await keeper.apply({
       kind: 'keep',
       kept: {
-        ...{ endpointId: listener.id, message, status, nextInS, attempts: 0, wakes: true },
-        ...{ lastStatus: undefined, lastReason: status === 'expired' ? 'too_old' : undefined },
-        joined: rangesOf(ours),
+        ...{ endpointId: listener.id, message, status, nextInS, attempts: 0, wakes: !isExpired },
+        ...{ lastStatus: undefined, lastReason: isExpired ? 'too_old' : undefined },
+        joined: rangesOf(pills),
       },
     });
+    if (!isKept) return takeBack(pills);
+    if (isExpired) attempter.expired(listener, message, 0);
     settleAll(pills);
   };
 
+  /** @returns whether the message is settled: delivered, or kept */
   const afterwards = async (message: WebhookMessage, verdict: AttemptVerdict, isKept: boolean) => {
     const endpointId = listener.id;
-    if (verdict.kind === 'stopped') return;
+    if (verdict.kind === 'stopped') return isKept;
+    if (verdict.kind === 'unwanted') return true;
     if (verdict.kind === 'delivered') {
+      // Should it not be written, the row comes once more under the same id.
       if (isKept) await keeper.apply({ kind: 'delivered', endpointId, messageId: message.id });
-      return;
+      return true;
     }
     const last = { attempts: 1, lastStatus: verdict.status, lastReason: verdict.reason };
     const nextInS = retryWaitS(1, verdict.retryAfterS)!;
     if (isKept) {
       const messageId = message.id;
-      await keeper.apply({ kind: 'failed', endpointId, messageId, next: nextInS, ...last });
-      return;
+      return keeper.apply({ kind: 'failed', endpointId, messageId, next: nextInS, ...last });
     }
     const kept = { endpointId, message, nextInS, wakes: true, joined: [], ...last };
-    await keeper.apply({ kind: 'keep', kept: { ...kept, status: 'waiting' } });
+    return keeper.apply({ kind: 'keep', kept: { ...kept, status: 'waiting' } });
   };
 
   /** One pill by itself: its id follows from its place, so nothing need be written before. */
@@ -134,13 +153,12 @@ export function createLane(listener: Listener, parts: LaneParts): Lane {
     let keeping: Promise<boolean> | undefined;
     const unanswered = setTimeout(() => {
       keeping = keeper.apply({ kind: 'keep', kept });
-      void keeping.then(() => pill.settle());
+      void keeping.then((isKept) => isKept && pill.settle());
     }, LIMITS.keepAfterMs);
     const verdict = await attempter.attempt(listener, message, 1);
     clearTimeout(unanswered);
     const isKept = keeping === undefined ? false : await keeping;
-    await afterwards(message, verdict, isKept);
-    if (verdict.kind !== 'stopped') pill.settle();
+    if (await afterwards(message, verdict, isKept)) pill.settle();
   };
 
   /** Pills that are joined: kept first, then sent. */
@@ -151,28 +169,38 @@ export function createLane(listener: Listener, parts: LaneParts): Lane {
       ...{ endpointId: listener.id, message, status: 'waiting', nextInS: LIMITS.leaseS },
       ...{ attempts: 0, wakes: false, joined, lastStatus: undefined, lastReason: undefined },
     };
-    const isKept = await keeper.apply({ kind: 'keep', kept });
+    if (!(await keeper.apply({ kind: 'keep', kept }))) return takeBack(pills);
     settleAll(pills);
-    if (!isKept) return;
     await afterwards(message, await attempter.attempt(listener, message, 1), true);
   };
 
-  const launch = (sending: Promise<void>) => {
+  const launch = (work: Promise<void>) => {
     inFlight += 1;
-    void sending.finally(() => {
+    const done = work.finally(() => {
       inFlight -= 1;
+      sending.delete(done);
       pump();
     });
+    sending.add(done);
+  };
+
+  /** One at a time decides whether an endpoint that rested is well again. */
+  const inFlightMax = () => (listener.breaker.isProbing() ? 1 : LIMITS.inFlightMax);
+
+  const dropLost = () => {
+    for (let at = waiting.length - 1; at >= 0; at -= 1) {
+      if (waiting[at]!.isOurs()) continue;
+      waiting[at]!.settle();
+      waiting.splice(at, 1);
+    }
   };
 
   const pump = () => {
+    if (waiting.some((pill) => !pill.isOurs())) dropLost();
+    if (!listener.wantsPills()) settleAll(waiting.splice(0));
     while (waiting.length > 0 && !closed) {
       const now = parts.nowMs();
       const [first] = waiting;
-      if (!listener.wantsPills() || !first!.isOurs()) {
-        waiting.shift()!.settle();
-        continue;
-      }
       const restsMs = listener.breaker.restingUntilMs() - now;
       const age = now - first!.sinceMs;
       if (isTooOld(listener, first!)) {
@@ -188,8 +216,7 @@ export function createLane(listener: Listener, parts: LaneParts): Lane {
       }
       const share = parts.share();
       const limit = listener.endpoint.ratePerS * share;
-      const waitMs =
-        inFlight >= LIMITS.inFlightMax ? LIMITS.keepAfterMs : tokens.waitMs(limit, now);
+      const waitMs = inFlight >= inFlightMax() ? LIMITS.keepAfterMs : tokens.waitMs(limit, now);
       if (waitMs > 0) return later(Math.min(LIMITS.keepAfterMs - age, waitMs));
       const isMany = rate.perS(now) > LIMITS.joinAbovePerS * share;
       if (isMany && !first!.isAlone && age < LIMITS.joinLingerMs && !isFull(waiting)) {
@@ -209,13 +236,12 @@ export function createLane(listener: Listener, parts: LaneParts): Lane {
       waiting.push({ ...pill, sinceMs: now });
       pump();
     },
-    get size() {
-      return waiting.length + inFlight;
-    },
     async close() {
       closed = true;
       clearTimeout(timer);
+      dropLost();
       while (waiting.length > 0) await keepAside(takeRun(waiting), 'waiting', 0);
+      await Promise.all(sending);
     },
   };
 }
@@ -251,12 +277,17 @@ function textsOf(pills: readonly Waiting[]): PillText[] {
 }
 
 /** Which pills a message holds: of one endpoint and partition they stand in a row. */
-function rangesOf(pills: readonly Waiting[]): (OffsetRange & { readonly partition: number })[] {
-  const ranges = new Map<number, { first: number; last: number }>();
-  for (const { text } of pills) {
-    const range = ranges.get(text.partition);
-    if (range === undefined) ranges.set(text.partition, { first: text.offset, last: text.offset });
-    else range.last = text.offset;
+function rangesOf(pills: readonly Waiting[]): OwnedRange[] {
+  const ranges = new Map<
+    string,
+    { partition: number; owner: string; first: number; last: number }
+  >();
+  for (const { text, owner } of pills) {
+    const { partition, offset } = text;
+    const name = `${partition} ${owner}`;
+    const range = ranges.get(name);
+    if (range === undefined) ranges.set(name, { partition, owner, first: offset, last: offset });
+    else range.last = offset;
   }
-  return [...ranges].map(([partition, range]) => ({ partition, ...range }));
+  return [...ranges.values()];
 }

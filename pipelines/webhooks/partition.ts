@@ -69,6 +69,7 @@ export function createWebhookPartition(options: WebhookPartitionOptions): Webhoo
       let isSettled = false;
       options.offer(listener, {
         ...{ text, isAlone: offset < aloneBelow, isOurs: () => !isLost },
+        owner: kept.owner,
         settle() {
           if (!isSettled) frontier.settled(offset);
           isSettled = true;

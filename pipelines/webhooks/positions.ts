@@ -73,8 +73,11 @@ export function createPositions(parts: PositionsParts): Positions {
     const lost = await store.advance(moved);
     if (lost.length > 0) parts.onFenced(lost);
     for (const [partition, next] of moved) written.set(states.get(partition)!, next);
+    const held = new Set(partitions.values());
     for (const state of written.keys()) {
-      if (![...partitions.values()].includes(state)) written.delete(state);
+      if (held.has(state)) continue;
+      written.delete(state);
+      snapshots.delete(state);
     }
     await writeSnapshots();
     parts.onWritten(moved);

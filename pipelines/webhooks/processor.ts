@@ -35,12 +35,18 @@ import { createPositions } from './positions.ts';
 import { createWebhookStore, FencedError } from './store.ts';
 import { startWorker } from './worker.ts';
 
+/** A backlog that is full is told again after so long: its owner may have replayed meanwhile. */
+const FULL_TOLD_MS = 10_000;
 /** Records handed over before it is looked whether too much is unsettled. */
 const RUN_RECORDS_MAX = 500;
 const BUSY_CHECK_MS = 20;
-const CONNECTIONS_MAX = 8;
+const CONNECTIONS_MAX = 6;
+/** For what the log waits for: never behind the drains. */
+const KEEPER_CONNECTIONS_MAX = 4;
+/** A partition that another one has taken: the group takes so long at most to tell us. */
+const FENCED_MAX_MS = 12_000;
 /** Shares of the deadline of lib/run: what is on its way, then what is kept. */
-const LANES_DEADLINE_MS = 1_500;
+const LANES_DEADLINE_MS = 2_000;
 const KEEPER_DEADLINE_MS = 1_500;
 
 const refusedTotal = createCounter({
@@ -69,7 +75,6 @@ const unsettledGauge = createGauge({
 export async function startWebhooks(context: Context<WebhooksConfig>): Promise<void> {
   const { config, life, client, schemas, settings } = context;
   const { namespace, databaseUrl } = config;
-  const owner = randomUUID();
   const partitions = new Map<number, WebhookPartition>();
   const lanes = new Map<string, Lane>();
   let isStopping = false;
@@ -84,6 +89,11 @@ export async function startWebhooks(context: Context<WebhooksConfig>): Promise<v
     connectionsMax: CONNECTIONS_MAX,
   });
   life.onStop('database', () => db.destroy());
+  const keeperDb = openDatabase({
+    ...{ url: databaseUrl, namespace, name: 'webhooks-keeper', log: life.log },
+    connectionsMax: KEEPER_CONNECTIONS_MAX,
+  });
+  life.onStop('keeper database', () => keeperDb.destroy());
   const pool = openQuickPool({
     ...{ url: databaseUrl, namespace, name: 'webhooks-audience', log: life.log },
     ...{ connectionsMax: 2, timeoutMs: 5_000 },
@@ -92,12 +102,16 @@ export async function startWebhooks(context: Context<WebhooksConfig>): Promise<v
   const attemptLog = openAttemptLog(clickhouse, life.log);
   life.onStop('log of attempts', attemptLog.close);
 
-  const store = createWebhookStore(db, settings.epoch, owner);
+  const store = createWebhookStore(keeperDb, settings.epoch, randomUUID());
   const lose = (lost: readonly number[]) => {
     for (const partition of lost) {
       life.log.warn({ partition }, 'another dispatcher has taken the partition');
       partitions.get(partition)?.lose();
       partitions.delete(partition);
+      setTimeout(() => {
+        if (!group.owned().includes(partition) || partitions.has(partition)) return;
+        life.fail(new Error(`Partition ${partition} is ours by the group, another's by its row.`));
+      }, FENCED_MAX_MS).unref();
     }
   };
   const keeper = createKeeper(store, { log: life.log, onFenced: lose, onFatal: life.fail });
@@ -113,10 +127,14 @@ export async function startWebhooks(context: Context<WebhooksConfig>): Promise<v
     onGone(endpointId) {
       sender.forget(endpointId);
       lanes.delete(endpointId);
+      toldFull.delete(endpointId);
     },
   });
+  /** Endpoints whose owners can read it already; a replay by the owner clears it. */
+  const toldFull = new Map<string, number>();
   const tellBacklogFull = async (listener: Listener, receivedAt: number) => {
-    if (listener.endpoint.backlogFullSince !== undefined) return;
+    if (performance.now() - (toldFull.get(listener.id) ?? -Infinity) < FULL_TOLD_MS) return;
+    toldFull.set(listener.id, performance.now());
     await db
       .updateTable('webhook_endpoints')
       .set({ backlog_full_since: new Date(receivedAt / 1_000) })
@@ -150,14 +168,16 @@ export async function startWebhooks(context: Context<WebhooksConfig>): Promise<v
     policy: config.urls,
     resolver: openResolver({ servers: config.dnsServers }),
     timeoutMs: config.timeoutMs,
+    // First attempts and those of a drain side by side: none waits for a connection.
+    connectionsPerEndpoint: LIMITS.inFlightMax + LIMITS.drainConcurrency,
   });
   const attempter = createAttempter({ sender, log: attemptLog, health });
+  const share = () => Math.max(1, partitions.size) / settings.partitions;
   const laneOf = (listener: Listener): Lane => {
     const known = lanes.get(listener.id);
     if (known !== undefined) return known;
     const lane = createLane(listener, {
-      ...{ epoch: settings.epoch, attempter, keeper, nowMs: () => performance.now() },
-      share: () => Math.max(1, partitions.size) / settings.partitions,
+      ...{ epoch: settings.epoch, attempter, keeper, share, nowMs: () => performance.now() },
     });
     lanes.set(listener.id, lane);
     return lane;
@@ -183,6 +203,7 @@ export async function startWebhooks(context: Context<WebhooksConfig>): Promise<v
       kept = { ...kept, nextOffset: low };
     }
     if (kept.snapshot.offset < low) kept = { ...kept, snapshot: { ...kept.snapshot, offset: low } };
+    signal.throwIfAborted();
     const state = createWebhookPartition({
       ...{ partition, kept, settings, schemas, log: life.log },
       audienceOf: (pill) => audience.of(pill),
@@ -239,7 +260,7 @@ export async function startWebhooks(context: Context<WebhooksConfig>): Promise<v
     startWorker({
       ...{ databaseUrl, namespace, db, log: life.log, onFatal: life.fail },
       drain: (endpointId) =>
-        drain(endpointId, { db, audience, attempter, keeper, signal: life.signal }),
+        drain(endpointId, { db, audience, attempter, keeper, share, signal: life.signal }),
     }),
   );
   const repetitions = [

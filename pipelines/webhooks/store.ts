@@ -9,6 +9,7 @@ import {
   type Change,
   insertDeliveries,
   type OffsetRange,
+  type OwnedRange,
   putOff,
   removeDelivered,
 } from './changes.ts';
@@ -18,6 +19,8 @@ const unzip = promisify(gunzip);
 
 /** Where a partition is, as it was written last. */
 export interface KeptPosition {
+  /** Name under which it was taken: what was read under another one has no effect any more. */
+  readonly owner: string;
   readonly nextOffset: number;
   readonly triedBelow: number;
   readonly snapshot: Snapshot;
@@ -57,25 +60,36 @@ export interface WebhookStore {
   apply(changes: readonly Change[]): Promise<void>;
 }
 
-export function createWebhookStore(db: Database, epoch: string, owner: string): WebhookStore {
-  const fence = async (tx: Transaction<Tables>, partitions: readonly number[]) => {
-    if (partitions.length === 0) return;
-    const owned = await tx
+/** @param process unique; each taking of a partition has a name of its own below it */
+export function createWebhookStore(db: Database, epoch: string, process: string): WebhookStore {
+  const owners = new Map<number, string>();
+  let takes = 0;
+
+  /** Locks positions in order: two transactions never wait for each other in a circle. */
+  const fence = async (tx: Transaction<Tables>, ranges: readonly OwnedRange[]) => {
+    const wanted = new Map(
+      ranges.map(({ partition, owner }) => [`${partition} ${owner}`, partition]),
+    );
+    if (wanted.size === 0) return;
+    const rows = await tx
       .selectFrom('webhook_positions')
-      .select('partition')
+      .select(['partition', 'owner'])
       .where('epoch', '=', epoch)
-      .where('owner', '=', owner)
-      .where('partition', 'in', [...partitions])
+      .where('partition', 'in', [...new Set(wanted.values())])
+      .orderBy('partition')
       .forShare()
       .execute();
-    const ours = new Set(owned.map(({ partition }) => partition));
-    const lost = partitions.filter((partition) => !ours.has(partition));
-    if (lost.length > 0) throw new FencedError(lost);
+    const owned = new Set(rows.map(({ partition, owner }) => `${partition} ${owner}`));
+    const lost = [...wanted].filter(([name]) => !owned.has(name));
+    if (lost.length > 0) throw new FencedError(lost.map(([, partition]) => partition));
   };
+  const ownerOf = (partition: number) => owners.get(partition) ?? '';
 
   return {
     take: (partition) =>
       db.transaction().execute(async (tx) => {
+        takes += 1;
+        const owner = `${process}/${takes}`;
         const row = await tx
           .updateTable('webhook_positions')
           .set({ owner })
@@ -97,7 +111,9 @@ export function createWebhookStore(db: Database, epoch: string, owner: string): 
           of.push({ first: Number(first_offset), last: Number(last_offset) });
           ranges.set(endpoint_id, of);
         }
+        owners.set(partition, owner);
         return {
+          owner,
           nextOffset: Number(row.next_offset),
           triedBelow: Number(row.tried_below),
           snapshot: {
@@ -112,7 +128,7 @@ export function createWebhookStore(db: Database, epoch: string, owner: string): 
       await db
         .insertInto('webhook_positions')
         .values({
-          ...{ epoch, partition, owner, next_offset: offset, tried_below: offset },
+          ...{ epoch, partition, owner: process, next_offset: offset, tried_below: offset },
           ...{ snapshot_offset: offset, snapshot: await writeSymbols(symbols) },
         })
         .onConflict((conflict) => conflict.doNothing())
@@ -123,13 +139,19 @@ export function createWebhookStore(db: Database, epoch: string, owner: string): 
       if (next.size === 0) return [];
       const partitions = [...next.keys()];
       const offsets = [...next.values()];
+      const names = partitions.map(ownerOf);
       const { rows } = await sql<{ partition: number }>`
         WITH settled AS (
-          SELECT * FROM unnest(${partitions}::int[], ${offsets}::bigint[]) AS s(partition, next_offset)
+          SELECT * FROM unnest(${partitions}::int[], ${offsets}::bigint[], ${names}::text[])
+            AS s(partition, next_offset, owner)
+        ), locked AS (
+          SELECT partition FROM webhook_positions
+          WHERE epoch = ${epoch} AND partition = ANY (${partitions}::int[])
+          ORDER BY partition FOR NO KEY UPDATE
         ), moved AS (
           UPDATE webhook_positions p SET next_offset = greatest(p.next_offset, s.next_offset)
-          FROM settled s
-          WHERE p.epoch = ${epoch} AND p.partition = s.partition AND p.owner = ${owner}
+          FROM settled s JOIN locked USING (partition)
+          WHERE p.epoch = ${epoch} AND p.partition = s.partition AND p.owner = s.owner
           RETURNING p.partition, p.next_offset
         ), done AS (
           DELETE FROM webhook_joined j USING moved m
@@ -146,7 +168,7 @@ export function createWebhookStore(db: Database, epoch: string, owner: string): 
         .set({ tried_below: sql<string>`greatest(tried_below, ${below})` })
         .where('epoch', '=', epoch)
         .where('partition', '=', partition)
-        .where('owner', '=', owner)
+        .where('owner', '=', ownerOf(partition))
         .executeTakeFirst();
       if (numUpdatedRows === 0n) throw new FencedError([partition]);
     },
@@ -158,7 +180,7 @@ export function createWebhookStore(db: Database, epoch: string, owner: string): 
         .set({ snapshot_offset: offset, snapshot })
         .where('epoch', '=', epoch)
         .where('partition', '=', partition)
-        .where('owner', '=', owner)
+        .where('owner', '=', ownerOf(partition))
         .where('next_offset', '>=', String(offset))
         .execute();
     },
@@ -169,7 +191,7 @@ export function createWebhookStore(db: Database, epoch: string, owner: string): 
         const joined = messages.flatMap((kept) =>
           kept.joined.map((range) => ({ endpointId: kept.endpointId, ...range })),
         );
-        await fence(tx, [...new Set(joined.map(({ partition }) => partition))]);
+        await fence(tx, joined);
         if (messages.length > 0) await insertDeliveries(tx, messages);
         if (joined.length > 0) await insertJoined(tx, epoch, joined);
         await removeDelivered(
@@ -187,7 +209,7 @@ export function createWebhookStore(db: Database, epoch: string, owner: string): 
 async function insertJoined(
   tx: Transaction<Tables>,
   epoch: string,
-  joined: readonly (OffsetRange & { readonly endpointId: string; readonly partition: number })[],
+  joined: readonly (OwnedRange & { readonly endpointId: string })[],
 ): Promise<void> {
   await sql`
     INSERT INTO webhook_joined (epoch, partition, endpoint_id, first_offset, last_offset)

@@ -9,9 +9,9 @@ import { type DrainJob, queueSchema } from '../../lib/webhooks/queue.ts';
 import { LIMITS } from './limits.ts';
 
 const POLL_INTERVAL_MS = 2_000;
-const BEAT_INTERVAL_MS = 2_000;
+const BEAT_INTERVAL_MS = 1_000;
 /** A worker without a sign of life for so long is dead: its jobs are freed. */
-const DEAD_AFTER_S = 15;
+const DEAD_AFTER_S = 8;
 const CONNECTIONS_MAX = 6;
 
 export interface WorkerParts {
@@ -67,6 +67,7 @@ export async function startWorker(parts: WorkerParts): Promise<{ close(): Promis
       if (isClosing) return;
       workers.clear();
       runner = await start();
+      if (isClosing) await runner.stop();
     }
   })();
   running.catch(parts.onFatal);
@@ -78,7 +79,8 @@ export async function startWorker(parts: WorkerParts): Promise<{ close(): Promis
   return {
     async close() {
       isClosing = true;
-      await runner.stop();
+      // It throws where the runner has just ended by itself.
+      await runner.stop().catch(() => undefined);
       await beating.close();
       await sql`DELETE FROM webhook_workers WHERE worker = ANY (${[...workers]}::text[])`
         .execute(db)

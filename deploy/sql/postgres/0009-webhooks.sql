@@ -67,6 +67,7 @@ CREATE TABLE webhook_secrets (
   expires_at timestamptz
 );
 CREATE INDEX webhook_secrets_endpoint ON webhook_secrets (endpoint_id, id);
+CREATE INDEX webhook_secrets_account ON webhook_secrets (account_id);
 CREATE TRIGGER webhook_secrets_change
   AFTER INSERT OR DELETE OR UPDATE ON webhook_secrets
   FOR EACH ROW EXECUTE FUNCTION tell_access_change();
@@ -84,6 +85,7 @@ CREATE TABLE webhook_deliveries (
   message_id text NOT NULL,
   event_type text NOT NULL,
   body text NOT NULL,
+  bytes integer GENERATED ALWAYS AS (octet_length(body)) STORED,
   pills integer NOT NULL DEFAULT 0,
   occurred_at timestamptz NOT NULL,
   status text NOT NULL DEFAULT 'waiting' CHECK (status IN ('waiting', 'failed', 'expired')),
@@ -95,8 +97,11 @@ CREATE TABLE webhook_deliveries (
   settled_at timestamptz,
   UNIQUE (endpoint_id, message_id)
 );
-CREATE INDEX webhook_deliveries_due ON webhook_deliveries (endpoint_id, next_at)
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (endpoint_id, next_at) INCLUDE (bytes)
   WHERE status = 'waiting';
+CREATE INDEX webhook_deliveries_tests ON webhook_deliveries (endpoint_id, next_at)
+  WHERE status = 'waiting' AND event_type = 'endpoint.test';
+CREATE INDEX webhook_deliveries_order ON webhook_deliveries (endpoint_id, id);
 CREATE INDEX webhook_deliveries_next ON webhook_deliveries (next_at) WHERE status = 'waiting';
 CREATE INDEX webhook_deliveries_settled ON webhook_deliveries (settled_at)
   WHERE status <> 'waiting';
@@ -106,6 +111,7 @@ COMMENT ON COLUMN webhook_deliveries.endpoint_id IS 'Where it goes';
 COMMENT ON COLUMN webhook_deliveries.message_id IS 'webhook-id: the same at every attempt';
 COMMENT ON COLUMN webhook_deliveries.event_type IS 'As in the body';
 COMMENT ON COLUMN webhook_deliveries.body IS 'JSON as it is posted, byte for byte';
+COMMENT ON COLUMN webhook_deliveries.bytes IS 'Bytes of the body';
 COMMENT ON COLUMN webhook_deliveries.pills IS 'How many pills it carries; 0 = another event';
 COMMENT ON COLUMN webhook_deliveries.occurred_at IS 'Receive time of its oldest pill, or time of the event: max_age_s counts from here';
 COMMENT ON COLUMN webhook_deliveries.status IS 'waiting; failed = all attempts were used; expired = too old for its endpoint';
@@ -158,17 +164,27 @@ COMMENT ON TABLE webhook_workers IS 'Workers of the queue of deliveries that liv
 COMMENT ON COLUMN webhook_workers.worker IS 'As the queue names it';
 COMMENT ON COLUMN webhook_workers.seen_at IS 'Last sign of life';
 
--- Has the deliveries of endpoints drained when the first of them is due. One job an endpoint, in a
--- queue of its own: two never drain one endpoint side by side. The queue's schema stands beside ours.
-CREATE FUNCTION wake_webhook_endpoints(endpoints text[]) RETURNS void LANGUAGE plpgsql AS $$
+-- Has the deliveries of endpoints drained when the first of them is due, but not before `earliest`.
+-- An endpoint whose challenge is not answered gets tests alone. One job an endpoint, in a queue of its
+-- own: two never drain one endpoint side by side. The queue's schema stands beside ours.
+CREATE FUNCTION wake_webhook_endpoints(endpoints text[], earliest timestamptz)
+RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   woken record;
 BEGIN
   FOR woken IN
-    SELECT e.id, greatest(min(d.next_at), e.resting_until) AS due
-    FROM webhook_endpoints e JOIN webhook_deliveries d ON d.endpoint_id = e.id
-    WHERE e.id = ANY (endpoints) AND d.status = 'waiting'
-    GROUP BY e.id ORDER BY e.id
+    SELECT e.id, greatest(d.next_at, e.resting_until, earliest) AS due
+    FROM webhook_endpoints e CROSS JOIN LATERAL (
+      (SELECT next_at FROM webhook_deliveries
+       WHERE e.status <> 'pending' AND endpoint_id = e.id AND status = 'waiting'
+       ORDER BY next_at LIMIT 1)
+      UNION ALL
+      (SELECT next_at FROM webhook_deliveries
+       WHERE e.status = 'pending' AND endpoint_id = e.id AND status = 'waiting'
+         AND event_type = 'endpoint.test'
+       ORDER BY next_at LIMIT 1)
+    ) d
+    WHERE e.id = ANY (endpoints) ORDER BY e.id
   LOOP
     EXECUTE format('SELECT FROM %I.add_job($1, $2, queue_name => $3, run_at => $4, job_key => $3)',
       current_schema() || '_jobs')

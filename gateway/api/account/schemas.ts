@@ -32,6 +32,16 @@ export const lineOf = (charsMax: number) =>
     description: 'One line, not blank, without control characters',
   });
 
+/** A line that may be taken away: empty. */
+export const lineOrNothing = (charsMax: number) => {
+  const { pattern } = lineOf(charsMax) as { readonly pattern?: string };
+  return Type.String({
+    maxLength: charsMax,
+    pattern: `^$|${pattern}`,
+    description: 'One line without control characters; empty = none',
+  });
+};
+
 /** Several lines that a caller chooses: as a line, with tabs and line breaks. */
 export const textOf = (charsMax: number) =>
   Type.String({

@@ -1,7 +1,12 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { writeAudit } from '../../../lib/accounts/audit.ts';
-import { countWaiting, DELIVERY_LIMITS, keepMessages } from '../../../lib/webhooks/deliveries.ts';
+import {
+  acknowledgeBacklog,
+  countWaiting,
+  DELIVERY_LIMITS,
+  keepMessages,
+} from '../../../lib/webhooks/deliveries.ts';
 import { wakeEndpoints } from '../../../lib/webhooks/queue.ts';
 import { POSITION_LENGTH_MAX } from '../../../schemas/position.ts';
 import { refuse } from '../../http/refuse.ts';
@@ -96,7 +101,7 @@ export function addReplayRoute(app: FastifyInstance, webhooks: Webhooks): void {
         const text = questionText(query);
         const state = token === undefined ? undefined : readPage(token, text, pepper);
         if (token !== undefined && state === undefined) return refuseFaults(reply, [PAGE_UNKNOWN]);
-        const backlogMax = DELIVERY_LIMITS.recoveredMax;
+        const backlogMax = DELIVERY_LIMITS.waitingMax;
         if ((await countWaiting(db, id, backlogMax)) >= backlogMax) {
           return refuse(reply, 'webhook_backlog_full', { limit: backlogMax });
         }
@@ -110,6 +115,7 @@ export function addReplayRoute(app: FastifyInstance, webhooks: Webhooks): void {
         const queued = await db.transaction().execute(async (tx) => {
           const kept = await keepMessages(tx, id, part.messages);
           if (kept > 0) await wakeEndpoints(tx, [id]);
+          await acknowledgeBacklog(tx, id);
           await writeAudit(tx, {
             ...requesterOf(request),
             ...{ action: 'webhook.replayed', target: id },

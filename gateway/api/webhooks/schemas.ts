@@ -3,7 +3,7 @@ import { HEADER_LIMITS } from '../../../lib/webhooks/endpoint-check.ts';
 import { SETTING_DEFAULTS, SETTING_LIMITS } from '../../../lib/webhooks/endpoint-settings.ts';
 import { EVENT_TYPES } from '../../../lib/webhooks/event-types.ts';
 import { SPREAD_MAX } from '../../../schemas/pill.ts';
-import { idOf, lineOf, MaybeTime, STRICT, Time } from '../account/schemas.ts';
+import { idOf, lineOrNothing, MaybeTime, STRICT, Time } from '../account/schemas.ts';
 import { orNull } from '../or-null.ts';
 
 const L = SETTING_LIMITS;
@@ -28,7 +28,7 @@ const Url = Type.String({
 });
 
 const OPTIONAL = {
-  description: Type.Optional(lineOf(L.descriptionCharsMax)),
+  description: Type.Optional(lineOrNothing(L.descriptionCharsMax)),
   symbols: Type.Optional(
     Type.Array(Type.String({ maxLength: 32 }), {
       maxItems: L.symbolsMax,

@@ -1,6 +1,6 @@
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readPepper } from '../../../lib/access/pepper.ts';
-import { openSecrets } from '../../../lib/webhooks/rotation.ts';
 import { createSeal } from '../../../lib/webhooks/sealing.ts';
 import { secretBytes } from '../../../lib/webhooks/secret.ts';
 import { type Desk, openDesk } from './testing/desk.ts';
@@ -21,7 +21,16 @@ test('secrets overlap, three at the most; without an overlap all others end at o
   const { endpoint, secret } = await desk.make(customer);
   const to = `/api/webhooks/${endpoint.id}/rotate-secret`;
   const seal = createSeal(readPepper(desk.namespace.env.KEY_PEPPER_FILE!));
-  const inForce = async () => (await openSecrets(desk.db, seal, endpoint.id)).map(String);
+  const inForce = async () => {
+    const rows = await desk.db
+      .selectFrom('webhook_secrets')
+      .select('sealed')
+      .where('endpoint_id', '=', endpoint.id)
+      .where(sql<boolean>`coalesce(expires_at > now(), true)`)
+      .orderBy('id', 'desc')
+      .execute();
+    return rows.map(({ sealed }) => String(seal.open(sealed, endpoint.id)));
+  };
   const keyOf = (text: string) => String(secretBytes(text));
   const second = await customer.send('POST', to, {});
   const third = await customer.send('POST', to, { overlap_s: 3_600 });
