@@ -11,6 +11,8 @@ export interface BenchProcess {
   readonly pid: number;
   /** What it serves; 0 when it serves nothing. */
   readonly port: number;
+  /** Of /metrics. */
+  readonly metricsPort: number;
   /** By its pid; resolves when it is gone. */
   stop(): Promise<void>;
 }
@@ -32,6 +34,13 @@ export const API: ProcessSpec = {
   ...{ name: 'api', entry: 'gateway/api/main.js', args: [], metricsPort: 0 },
   serves: { key: 'api', port: 0, scheme: 'http' },
 };
+export const INGEST: ProcessSpec = {
+  ...{ name: 'ingest', entry: 'gateway/ingest/main.js', args: [], metricsPort: 0 },
+  serves: { key: 'ingest', port: 0, scheme: 'http' },
+};
+export const WEBHOOKS: ProcessSpec = {
+  ...{ name: 'webhooks', entry: 'pipelines/main.js', args: ['webhooks'], metricsPort: 0 },
+};
 /** The API's route without its guard. */
 export const BARE: ProcessSpec = {
   ...{ name: 'bare', entry: 'gateway/api/bare-main.js', args: [], metricsPort: 0 },
@@ -43,13 +52,15 @@ export interface BenchProcessOptions {
   readonly cores?: string;
   /** Told to Node itself. */
   readonly nodeArgs?: readonly string[];
+  /** What answers /ready: the port of its metrics unless said otherwise. */
+  readonly readyOn?: 'metrics' | 'served';
 }
 
 /** Starts a compiled process and waits until it is ready. @throws when it does not get ready */
 export async function startBenchProcess(
   spec: ProcessSpec,
   { engines, place, ports, namespace }: Surroundings,
-  { cores, nodeArgs = [] }: BenchProcessOptions = {},
+  { cores, nodeArgs = [], readyOn = 'metrics' }: BenchProcessOptions = {},
 ): Promise<BenchProcess> {
   const metricsPort = await ports.choose(`${spec.name}-metrics`, spec.metricsPort);
   const port = spec.serves === undefined ? 0 : await ports.choose(spec.name, spec.serves.port);
@@ -70,7 +81,8 @@ export async function startBenchProcess(
     await child.stop();
   };
   try {
-    await waitUntil(spec.name, () => answers200(`http://127.0.0.1:${metricsPort}/ready`), {
+    const readyPort = readyOn === 'metrics' ? metricsPort : port;
+    await waitUntil(spec.name, () => answers200(`http://127.0.0.1:${readyPort}/ready`), {
       timeoutMs: READY_MAX_MS,
       gaveUp: () => (child.exit() === undefined ? undefined : `it ended, see ${child.logFile}`),
     });
@@ -78,5 +90,5 @@ export async function startBenchProcess(
     await stop();
     throw error;
   }
-  return { pid: child.pid, port, stop };
+  return { pid: child.pid, port, metricsPort, stop };
 }

@@ -13,6 +13,8 @@ export interface Percentiles {
 export interface Latencies {
   record(micros: number): void;
   percentiles(): Percentiles;
+  /** @param percentile from 0 to 100 */
+  at(percentile: number): number;
   /** HdrHistogram V2, compressed, base64: for plots, and for adding runs up. */
   encoded(): string;
 }
@@ -25,15 +27,17 @@ export function createLatencies(): Latencies {
     highestTrackableValue: HIGHEST_MICROS,
     numberOfSignificantValueDigits: 3,
   });
+  /** A percentile is told as the upper edge of its bucket, which may lie above the maximum. */
+  const at = (percentile: number) => Math.min(maxOf(), histogram.getValueAtPercentile(percentile));
+  const maxOf = () => (histogram.totalCount === 0 ? 0 : histogram.maxValue);
   return {
+    at,
     record(micros) {
       histogram.recordValue(Math.min(HIGHEST_MICROS, Math.max(1, Math.round(micros))));
     },
     percentiles() {
-      const max = histogram.totalCount === 0 ? 0 : histogram.maxValue;
-      // A percentile is told as the upper edge of its bucket, which may lie above the maximum.
-      const at = (percentile: number) => Math.min(max, histogram.getValueAtPercentile(percentile));
-      return { count: histogram.totalCount, p50: at(50), p99: at(99), p999: at(99.9), max };
+      const [p50, p99, p999] = [at(50), at(99), at(99.9)];
+      return { count: histogram.totalCount, p50, p99, p999, max: maxOf() };
     },
     encoded: () => hdr.encodeIntoCompressedBase64(histogram),
   };

@@ -29,7 +29,8 @@ export function describeMachine(): Machine {
   };
 }
 
-function currentCommit(): string | null {
+/** Of the working tree, as `Machine` has it. */
+export function currentCommit(): string | null {
   const git = (...args: string[]) =>
     execFileSync('git', args, {
       cwd: packageRoot,

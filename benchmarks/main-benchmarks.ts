@@ -24,7 +24,9 @@ export function addMainBenchmarks(program: Command, say: (line: string) => void)
     .option('--seconds <n>', 'length of each run, warm-up and profile', whole(1, 3_600))
     .option('--rounds <n>', 'rounds of ingest and start', whole(1, 100), START_ROUNDS)
     .option('--out <dir>', 'folder of the results', resultsFolder)
-    .action(async ({ seconds, rounds, out }: Flags) => {
+    .allowExcessArguments()
+    .action(async ({ seconds, rounds, out }: Flags, { args: [unknown] }: Command) => {
+      if (unknown !== undefined) throw new Error(noBenchmark(unknown, program));
       const benchmarks: Readonly<Record<string, () => Promise<Outcome>>> = {
         ingest: () => runIngest({ ...ingestOptions(seconds), rounds, say }, out),
         'end-to-end': () => runEndToEndByDefault({ seconds, out }, say),
@@ -46,6 +48,12 @@ export function addMainBenchmarks(program: Command, say: (line: string) => void)
       process.stdout.write(`${tables.join('\n\n\n')}\n`);
       say('"npm run bench -- compare" judges the ratios by the baseline');
     });
+}
+
+/** A word that names no command comes to the default one. */
+function noBenchmark(word: string, { commands }: Command): string {
+  const names = commands.map((command) => command.name()).join(', ');
+  return `There is no benchmark "${word}": name one of ${names}, or none to run ingest, end-to-end and start.`;
 }
 
 function ingestOptions(seconds: number | undefined) {

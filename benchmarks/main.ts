@@ -8,6 +8,7 @@ import { addFanoutCommand } from './fanout/command.ts';
 import { addIngestCommand } from './ingest/command.ts';
 import { addMainBenchmarks } from './main-benchmarks.ts';
 import { addStartCommand } from './start/command.ts';
+import { addWebhooksCommand } from './webhooks/command.ts';
 
 const say = (line: string) => process.stderr.write(`[bench] ${line}\n`);
 
@@ -22,6 +23,7 @@ addAccessCommand(program, say);
 addFanoutCommand(program, say);
 addAnalyticsCommand(program, say);
 addDedicatedCommand(program, say);
+addWebhooksCommand(program, say);
 
 try {
   await program.parseAsync();

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { alignedLines } from '../aligned-lines.ts';
+import { currentCommit } from '../machine.ts';
 import {
   baselineFile,
   newestResults,
@@ -8,11 +9,12 @@ import {
   resultsFolder,
   writeBaseline,
 } from '../results.ts';
-import { type Comparison, compare, faultOf, withResults } from './compare.ts';
+import { type Comparison, compare, faultOf, notOfHead, withResults } from './compare.ts';
 
 interface Flags {
   out: string;
   baseline: string;
+  allowMissing?: true;
 }
 
 /** Adds `compare` and `accept` to the benchmarks' commands. */
@@ -23,11 +25,15 @@ export function addCompareCommands(program: Command, say: (line: string) => void
     .argument('[files...]', 'results; default: the newest of each benchmark in --out')
     .option('--out <dir>', 'folder of the results', resultsFolder)
     .option('--baseline <file>', 'what they are compared with', baselineFile)
+    .option('--allow-missing', 'ratios of the baseline that a result does not have are no fault')
     .action((files: string[], flags: Flags) => {
       const results = resultsOf(files, flags).map(readResult);
       const comparisons = compare(readBaseline(flags.baseline), results);
       process.stdout.write(`${comparisonTable(comparisons)}\n`);
-      const faults = comparisons.map(faultOf).filter((fault) => fault !== undefined);
+      for (const warning of notOfHead(results, currentCommit())) say(warning);
+      const faults = comparisons
+        .map((one) => faultOf(one, flags.allowMissing))
+        .filter((fault) => fault !== undefined);
       for (const fault of faults) say(fault);
       if (faults.length > 0) process.exitCode = 1;
       else if (comparisons.some(({ verdict }) => verdict === 'kept')) say('no ratio has fallen');
@@ -62,10 +68,11 @@ function resultsOf(files: readonly string[], { out }: Flags): readonly string[] 
 
 function comparisonTable(comparisons: readonly Comparison[]): string {
   const figure = (ratio: number | null) => ratio?.toPrecision(3) ?? '';
-  const rows = comparisons.map(({ benchmark, name, ratio, baseline, verdict }) => {
+  const rows = comparisons.map(({ benchmark, at, commit, name, ratio, baseline, verdict }) => {
     const share = ratio === null || baseline === null ? '' : (ratio / baseline).toFixed(2);
-    return [benchmark, name, figure(ratio), figure(baseline), share, verdict];
+    const of = [benchmark, `${at.slice(0, 16)}Z`, commit ?? ''];
+    return [...of, name, figure(ratio), figure(baseline), share, verdict];
   });
-  const head = ['benchmark', 'ratio', 'now', 'baseline', '×', ''];
-  return alignedLines([head, ...rows], 2).join('\n');
+  const head = ['benchmark', 'at', 'commit', 'ratio', 'now', 'baseline', '×', ''];
+  return alignedLines([head, ...rows], 4).join('\n');
 }

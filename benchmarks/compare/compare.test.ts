@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { compare, faultOf, withResults } from './compare.ts';
+import { compare, faultOf, notOfHead, withResults } from './compare.ts';
 import type { Baseline, ComparedResult, Ratio } from './ratio.ts';
 
-const machine = { cpu: 'one' };
+const machine = { cpu: 'one', commit: 'abc1234' };
 const baseline: Baseline = {
   ingest: { at: '2026-01-01', machine, ratios: { 'ours ÷ echo': 0.4, 'batch ÷ echo': 2 } },
   start: { at: '2026-01-01', machine, ratios: { cold: 0.5 } },
@@ -48,6 +48,23 @@ describe('a ratio against its baseline', () => {
       "FALLEN ingest: ours ÷ echo is 0.2, 0.50 × of the baseline's 0.4 (at least 0.85 × is needed).",
     );
     expect(faultOf(kept!)).toBeUndefined();
+  });
+
+  test('what a result does not have is a fault, unless that is asked for', () => {
+    const missing = compare(baseline, [result(ours(1))]).at(-1)!;
+    expect(missing).toMatchObject({ verdict: 'missing', at: '2026-02-02', commit: 'abc1234' });
+    expect(faultOf(missing)).toMatch(/^MISSING ingest: batch ÷ echo: .*--allow-missing\.$/);
+    expect(faultOf(missing, true)).toBeUndefined();
+  });
+
+  test.each([
+    ['abc1234', 'abc1234', []],
+    ['abc1234', 'def5678', ['WARNING ingest: measured with abc1234, not def5678.']],
+    ['abc1234', 'abc1234+', ['WARNING ingest: measured with abc1234, not abc1234+.']],
+    ['abc1234+', 'abc1234+', ['WARNING ingest: measured with abc1234+, not abc1234+.']],
+    [null, 'abc1234', ['WARNING ingest: measured with no known commit, not abc1234.']],
+  ])('a result of %s is judged by whether HEAD is it: %s', (commit, head, warnings) => {
+    expect(notOfHead([{ ...result(ours(1)), machine: { commit } }], head)).toEqual(warnings);
   });
 });
 

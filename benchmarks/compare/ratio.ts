@@ -21,6 +21,6 @@ export interface BaselineOfBenchmark {
 export interface ComparedResult {
   readonly benchmark: string;
   readonly at: string;
-  readonly machine: object;
+  readonly machine: { readonly commit?: string | null };
   readonly ratios: readonly Ratio[];
 }

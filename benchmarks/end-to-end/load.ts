@@ -13,15 +13,20 @@ export interface Load {
 export async function startLoad(plan: LoadPlan): Promise<Load> {
   const own = fileURLToPath(import.meta.url);
   const child = fork(own.replace(/load\.(ts|js)$/, 'loader.$1'), { execArgv: [] });
-  const ask = (message: object) =>
-    new Promise<unknown>((resolve, reject) => {
-      child.once('message', (answer: { error?: string }) => {
-        if (answer.error === undefined) resolve(answer);
-        else reject(new Error(answer.error));
+  const gone = new Promise<never>((_, reject) => {
+    child.once('exit', (code) => reject(new Error(`The load generator ended (${code}).`)));
+  });
+  gone.catch(() => undefined);
+  const ask = (message: object) => {
+    const answer = new Promise<unknown>((resolve, reject) => {
+      child.once('message', (told: { error?: string }) => {
+        if (told.error === undefined) resolve(told);
+        else reject(new Error(told.error));
       });
-      child.once('exit', (code) => reject(new Error(`The load generator ended (${code}).`)));
       child.send(message);
     });
+    return Promise.race([answer, gone]);
+  };
   const stop = () => {
     if (child.connected) child.disconnect();
   };

@@ -56,6 +56,7 @@ async function run(plan: LoadPlan, to: Target): Promise<LoadReport> {
   const failures: Record<string, number> = {};
   const failed: number[] = [];
   const answers: Promise<void>[] = [];
+  const answersMicros = plan.tellsAnswers ? new Array<number>(plan.pills).fill(0) : [];
   /** Sent, and not answered yet. */
   const open = new Set<number>();
   let late = 0;
@@ -73,8 +74,11 @@ async function run(plan: LoadPlan, to: Target): Promise<LoadReport> {
     open.add(pill);
     try {
       const reason = await to.send(makePill(plan, plan.run, pill));
-      if (reason === undefined) acknowledged.record(monotonicMicros() - planned);
-      else fail(pill, reason);
+      if (reason === undefined) {
+        const answered = monotonicMicros();
+        acknowledged.record(answered - planned);
+        if (plan.tellsAnswers) answersMicros[pill] = answered;
+      } else fail(pill, reason);
     } catch (error) {
       fail(pill, (error as { code?: string }).code ?? (error as Error).message);
     } finally {
@@ -105,6 +109,7 @@ async function run(plan: LoadPlan, to: Target): Promise<LoadReport> {
     late,
     failed,
     failures,
+    answersMicros,
   };
 }
 

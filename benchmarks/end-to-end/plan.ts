@@ -19,6 +19,8 @@ export interface LoadPlan {
   readonly namespace: string;
   /** Where `log` writes: a topic that nothing of the platform reads. */
   readonly logTopic: string;
+  /** Whether the report is to say of each pill when it was acknowledged. */
+  readonly tellsAnswers?: boolean;
 }
 
 /** What the load generator saw of its run. */
@@ -34,6 +36,8 @@ export interface LoadReport {
   readonly failed: readonly number[];
   /** Why, counted. */
   readonly failures: Readonly<Record<string, number>>;
+  /** By number of the pill, µs of the monotonic clock; 0 = not; empty unless the plan asks for it. */
+  readonly answersMicros: readonly number[];
 }
 
 /** From here on a send counts as late. */

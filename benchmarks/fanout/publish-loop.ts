@@ -2,7 +2,7 @@
 // our own consumer, at the pace of our stream process, makes one frame of each pill, and publishes it
 // once. It knows no access, limits, late or repeated pills, snapshots, heartbeats, slow readers.
 //
-//   node publish-loop.js     KAFKA_BROKERS, SCHEMA_REGISTRY_URL, PILLOLE_NAMESPACE, LOOP_PORT
+//   node publish-loop.js     KAFKA_BROKERS, SCHEMA_REGISTRY_URL, PILLOLE_NAMESPACE, STREAM_PORT
 import * as uWS from 'uWebSockets.js';
 import { nowMicros } from '../../lib/clock.ts';
 import { createKafkaClient } from '../../lib/kafka/client.ts';
@@ -21,7 +21,7 @@ const {
   KAFKA_BROKERS = '',
   SCHEMA_REGISTRY_URL = '',
   PILLOLE_NAMESPACE = '',
-  LOOP_PORT = '',
+  STREAM_PORT = '',
 } = process.env;
 const client = createKafkaClient(KAFKA_BROKERS.split(','), 'bench-loop', silentLog);
 const schemas = createSchemaClient(SCHEMA_REGISTRY_URL, PILLOLE_NAMESPACE);
@@ -63,8 +63,8 @@ await openTail({
   },
 });
 
-app.listen('127.0.0.1', Number(LOOP_PORT), (listening) => {
-  if (listening === false) throw new Error(`Port ${LOOP_PORT} is taken.`);
+app.listen('127.0.0.1', Number(STREAM_PORT), (listening) => {
+  if (listening === false) throw new Error(`Port ${STREAM_PORT} is taken.`);
 });
 process.on('SIGTERM', () => process.exit(0));
 

@@ -1,7 +1,5 @@
 import path from 'node:path';
-import { startChild } from '../../deploy/local/child.ts';
-import { entryOf, environmentOf } from '../../deploy/local/processes.ts';
-import { answers200, waitUntil } from '../../deploy/local/wait.ts';
+import { startBenchProcess } from '../bench-process.ts';
 import type { LogPlace } from '../pill-sender.ts';
 import type { TargetName } from './plan.ts';
 import type { Stage } from './stage.ts';
@@ -28,8 +26,6 @@ export interface StartedTarget extends Target {
   stop(): Promise<void>;
 }
 
-const READY_MAX_MS = 60_000;
-const STOP_MAX_MS = 8_000;
 const STREAM_PATH = '/api/stream';
 
 /**
@@ -43,49 +39,26 @@ export async function startTarget(
   profileFolder: string | undefined,
 ): Promise<StartedTarget> {
   const log = logs[name];
-  const port = await ports.choose(name, 0);
-  const metricsPort = await ports.choose(`${name}-metrics`, 0);
   const entry = name === 'stream' ? 'gateway/stream/main.js' : 'benchmarks/fanout/publish-loop.js';
-  const spec = {
-    ...{ name, entry, args: [], metricsPort },
-    serves: { key: 'stream', port, scheme: 'ws' },
-  } as const;
-  const placed = { spec, metricsPort, port };
-  const profiling =
-    profileFolder === undefined
-      ? []
-      : ['--cpu-prof', `--cpu-prof-dir=${path.resolve(profileFolder)}`];
-  const child = await startChild({
-    name,
-    command: process.execPath,
-    args: [...profiling, '--enable-source-maps', entryOf(spec)],
-    env: {
-      ...environmentOf(placed, { ...engines, namespace: log.namespace }, place, {}),
-      LOOP_PORT: String(port),
+  const { pid, port, stop } = await startBenchProcess(
+    {
+      ...{ name, entry, args: [], metricsPort: 0 },
+      serves: { key: 'stream', port: 0, scheme: 'ws' },
     },
-    logFolder: place.logs,
-    runFolder: place.run,
-    stopSignal: 'SIGTERM',
-    stopTimeoutMs: STOP_MAX_MS,
-  });
-  const stop = async () => {
-    await child.stop();
-  };
-  try {
-    const readyUrl = `http://127.0.0.1:${name === 'stream' ? metricsPort : port}/ready`;
-    await waitUntil(name, () => answers200(readyUrl), {
-      timeoutMs: READY_MAX_MS,
-      gaveUp: () => (child.exit() === undefined ? undefined : `it ended, see ${child.logFile}`),
-    });
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+    { engines, place, ports, namespace: log.namespace },
+    {
+      nodeArgs:
+        profileFolder === undefined
+          ? []
+          : ['--cpu-prof', `--cpu-prof-dir=${path.resolve(profileFolder)}`],
+      // The loop serves nothing else.
+      readyOn: name === 'stream' ? 'metrics' : 'served',
+    },
+  );
   const url = `ws://127.0.0.1:${port}${STREAM_PATH}`;
   const isOurs = name === 'stream';
   return {
-    ...{ name, url, log, stop },
-    pid: child.pid,
+    ...{ name, url, log, pid, stop },
     saysLive: isOurs,
     key: isOurs ? key : undefined,
   };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Start, startRatios, stepsOf, summariseStarts } from './plan.ts';
+import { type Start, stepsOf, summariseStarts } from './plan.ts';
 
 const moments = {
   ...{ begun: 2_000, enginesUp: 12_000, platformUp: 18_000 },
@@ -22,13 +22,8 @@ test('cold and warm starts are summed up apart, by their medians', () => {
     { kind: 'cold', rounds: 2, wholeMs: 25_000, wholeMinMs: 20_000, wholeMaxMs: 30_000 },
     { kind: 'warm', rounds: 1, wholeMs: 10_000 },
   ]);
-  expect(startRatios(starts)).toEqual([
-    { name: 'engines ÷ whole, cold', ratio: (0.5 + 1 / 3) / 2, valid: true },
-    { name: 'engines ÷ whole, warm', ratio: 1, valid: true },
-  ]);
 });
 
 test('of what was not measured nothing is told', () => {
   expect(summariseStarts([])).toEqual([]);
-  expect(startRatios([])).toEqual([]);
 });

@@ -1,4 +1,3 @@
-import type { Ratio } from '../compare/ratio.ts';
 import { median } from '../median.ts';
 
 /** `cold`: a data folder that did not exist; `warm`: the data of the start before. */
@@ -64,15 +63,5 @@ export function summariseStarts(starts: readonly Start[]): StartSummary[] {
         steps: Object.fromEntries(steps) as Record<Step, number>,
       },
     ];
-  });
-}
-
-/** The engines' own start is the yardstick: seconds differ between machines, shares little. */
-export function startRatios(starts: readonly Start[]): Ratio[] {
-  return (['cold', 'warm'] as const).flatMap((kind) => {
-    const own = starts.filter((start) => start.kind === kind);
-    if (own.length === 0) return [];
-    const ratio = median(own.map(({ steps, wholeMs }) => steps.engines / wholeMs));
-    return [{ name: `engines ÷ whole, ${kind}`, ratio, valid: true }];
   });
 }

@@ -53,6 +53,7 @@ test('one life after another: Ctrl-C, the data again, kill -9, the data again', 
     'api',
     'stream',
     'dedicated',
+    'webhooks',
   ]);
   expect(Object.keys(addresses)).toEqual([
     ...['ingest', 'api', 'stream', 'kafka', 'registry', 'clickhouse', 'postgres'],
@@ -73,7 +74,7 @@ test('one life after another: Ctrl-C, the data again, kill -9, the data again', 
   const first = await post(stack, 'FIRST.T');
   await waitFor('latest', async () => (await cursorOf(stack!, 'FIRST.T')) === first);
   const pids = Object.values(stack.pids());
-  expect(pids.length).toBe(10);
+  expect(pids.length).toBe(11);
   expect(await stack.stop()).toBe(0);
   expect(pids.filter(isAlive)).toEqual([]);
   for (const name of ['stack.json', 'lock'])

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import path from 'node:path';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { takeLock } from '../../lib/child-process/lock.ts';
 import { whole } from '../../lib/flags.ts';
 import { killChildren } from './child.ts';
@@ -29,9 +29,17 @@ const STOP_MS_MAX = 9_500;
 const options = new Command('npm start --')
   .description('Runs pillole with all its engines on this machine.')
   .option('--no-demo', 'without the demo market that sends pills')
-  .option('--pills-per-s <n>', 'mean rate of the demo market', whole(1, 5_000), 10)
-  .option('--seed <n>', 'another seed is another demo market', whole(0, 2 ** 32 - 1), 1)
-  .option('--direct', 'the demo market writes Avro to the log, past the gateway')
+  .addOption(
+    ofDemo('--pills-per-s <n>', 'mean rate of the demo market')
+      .argParser(whole(1, 5_000))
+      .default(10),
+  )
+  .addOption(
+    ofDemo('--seed <n>', 'another seed is another demo market')
+      .argParser(whole(0, 2 ** 32 - 1))
+      .default(1),
+  )
+  .addOption(ofDemo('--direct', 'the demo market writes Avro to the log, past the gateway'))
   .option(
     '--status-every <s>',
     'where no terminal is: a line of status so often',
@@ -40,6 +48,7 @@ const options = new Command('npm start --')
   )
   .option('--quiet', 'say only what goes wrong')
   .option('--data <dir>', 'folder for data, logs and ports instead of .local')
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   .parse()
   .opts<Options>();
 
@@ -92,6 +101,11 @@ async function run(options: Options): Promise<number> {
     killChildren();
     locked.lock.release();
   }
+}
+
+/** Says something about a market that --no-demo leaves out: both together are a mistake. */
+function ofDemo(flags: string, description: string): Option {
+  return new Option(flags, description).conflicts('demo');
 }
 
 /** The first signal stops in order, the second kills. */

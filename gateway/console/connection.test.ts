@@ -1,40 +1,17 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { request } from 'undici';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { waitFor } from '../../lib/testing/wait.ts';
-import { launchChromium, type Visit, visit } from './testing/browser.ts';
-import { type MarketPlace, openMarketPlace } from './testing/market-place.ts';
+import { stateOf, useVisits } from './testing/visits.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
 
-let place: MarketPlace;
 let closedUrl: string;
-let browser: Browser;
-const visits: Visit[] = [];
-
-beforeAll(async () => {
-  browser = await launchChromium();
-  place = await openMarketPlace();
-  closedUrl = await place.startClosedApi();
-  await place.send({ symbol: 'A.T', gross_spread_percent: 0.3 });
-}, 120_000);
-
-afterEach(async () => {
-  for (const one of visits.splice(0)) await one.close();
+const { place, open } = useVisits(async (market) => {
+  closedUrl = await market.startClosedApi();
+  await market.send({ symbol: 'A.T', gross_spread_percent: 0.3 });
 });
 
-afterAll(async () => {
-  await browser?.close();
-  await place?.close();
-});
-
-async function open(url = place.url): Promise<Visit> {
-  const opened = await visit(browser, url);
-  visits.push(opened);
-  return opened;
-}
-
-const stateOf = (page: Page) => page.getByRole('status').innerText();
 const spreadOf = (page: Page, symbol: string) =>
   page.locator(`tr[data-symbol="${symbol}"] .spread`).innerText();
 
@@ -63,15 +40,15 @@ test('the stream is killed and comes back: never "Live" between, then all that c
   await page.evaluate(`window.said = []; new MutationObserver(() => {
     said.push(document.querySelector('[role=status] strong').textContent);
   }).observe(document.querySelector('[role=status]'), { subtree: true, characterData: true, childList: true })`);
-  await place.killStream();
+  await place().killStream();
   try {
     await untilState(page, /^Reconnecting/);
     await page.getByText(/^As of \d\d:\d\d:\d\d$/).waitFor();
-    await place.send({ symbol: 'A.T', gross_spread_percent: 0.4 });
+    await place().send({ symbol: 'A.T', gross_spread_percent: 0.4 });
     const before = sockets;
     await waitFor('attempts that nobody answers', () => sockets >= before + 2);
   } finally {
-    await place.startStream();
+    await place().startStream();
   }
   await untilState(page, /^Live$/);
   const said = (await page.evaluate('said')) as string[];
@@ -79,7 +56,7 @@ test('the stream is killed and comes back: never "Live" between, then all that c
   expect(said.at(-1)).toBe('Live');
   await untilSpread(page, 'A.T', '0.4000');
   expect(await page.getByText(/^As of /).count()).toBe(0);
-  await place.send({ symbol: 'A.T', gross_spread_percent: 0.5 });
+  await place().send({ symbol: 'A.T', gross_spread_percent: 0.5 });
   await untilSpread(page, 'A.T', '0.5000');
   expect(await page.locator('.gaps').count()).toBe(0);
 });
@@ -87,13 +64,54 @@ test('the stream is killed and comes back: never "Live" between, then all that c
 test('a stream that hangs is not live, although its socket is open', async () => {
   const { page } = await open();
   await untilState(page, /^Live$/);
-  place.freezeStream();
+  place().freezeStream();
   try {
     await untilState(page, /^Silent/);
     await untilState(page, /^Reconnecting/);
   } finally {
-    place.thawStream();
+    place().thawStream();
   }
+  await untilState(page, /^Live$/);
+});
+
+test('on a phone the connection stays in sight, and so does the way to try again', async () => {
+  const { page } = await open({ width: 390, height: 844, isPhone: true });
+  await untilState(page, /^Live$/);
+  const names = Array.from({ length: 40 }, (_, n) => `P${n}.T`);
+  for (const symbol of names) await place().send({ symbol });
+  await waitFor('lines to scroll through', async () => {
+    const count = await page.locator('tr[data-symbol]').count();
+    return count > 20 || String(count);
+  });
+  await page.mouse.wheel(0, 600);
+  await waitFor('to be scrolled', async () => Number(await page.evaluate('scrollY')) > 300);
+  const filterWidth = async () => (await page.getByPlaceholder('Filter').boundingBox())!.width;
+  const width = await filterWidth();
+  await place().killStream();
+  try {
+    await page.getByText(/^As of /).waitFor();
+    // At one moment: the countdown goes on, and the button goes away for the last seconds.
+    const inSight = `['[role=status]', '.countdown', '.connection button'].every((part) => {
+      const box = document.querySelector(part)?.getBoundingClientRect();
+      const filter = document.querySelector('.filter').getBoundingClientRect();
+      return box !== undefined && box.top >= 0 && box.bottom <= filter.top;
+    })`;
+    await waitFor('all of it in sight', () => page.evaluate(inSight), COMES_BACK_MS);
+    expect(await filterWidth()).toBe(width);
+  } finally {
+    await place().startStream();
+  }
+  await untilState(page, /^Live$/);
+});
+
+test('a ticket that is asked for in vain is asked for again', async () => {
+  const { page } = await open();
+  await untilState(page, /^Live$/);
+  // Nobody answers it.
+  await page.route('**/demo-tickets', () => undefined);
+  await page.reload();
+  await untilState(page, /^Reconnecting The connection was lost\.$/);
+  await page.unroute('**/demo-tickets');
   await untilState(page, /^Live$/);
 });
 
@@ -130,13 +148,13 @@ test('what the stream says is said: the log is away, why it is quiet, what is mi
 });
 
 test('without a demo: one sentence that says what to do, and a key that does it', async () => {
-  const { page, complaints } = await open(closedUrl);
+  const { page, complaints } = await open({}, closedUrl);
   await page.getByText('Paste an API key of a Pro or Institutional account').waitFor();
   expect(await stateOf(page)).toBe('Locked');
   expect(await page.locator('table').count()).toBe(0);
   const ticket = new URL('/api/stream/demo-tickets', closedUrl);
   expect((await request(ticket, { method: 'POST' })).statusCode).toBe(404);
-  await page.getByLabel('API key').fill(place.account.key);
+  await page.getByLabel('API key').fill(place().account.key);
   await page.keyboard.press('Enter');
   await untilState(page, /^Live$/);
   await page.locator('tr[data-symbol="A.T"]').waitFor();
@@ -148,12 +166,12 @@ test('without a demo: one sentence that says what to do, and a key that does it'
 });
 
 test('a key that is refused: why, and room for another one', async () => {
-  const { page } = await open(closedUrl);
-  await page.getByLabel('API key').fill(place.basic.key);
+  const { page } = await open({}, closedUrl);
+  await page.getByLabel('API key').fill(place().basic.key);
   await page.getByRole('button', { name: 'Connect' }).click();
   await untilState(page, /^Offline .*Pro/);
   expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0);
-  await page.getByLabel('API key').fill(place.account.key);
+  await page.getByLabel('API key').fill(place().account.key);
   await page.keyboard.press('Enter');
   await untilState(page, /^Live$/);
 });

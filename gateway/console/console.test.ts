@@ -1,51 +1,33 @@
 import axe from 'axe-core';
-import type { Browser, Page } from 'playwright-core';
-import { request } from 'undici';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
 import { nowMicros } from '../../lib/clock.ts';
 import { makePill, openPillWriter } from '../../lib/testing/pills.ts';
 import { waitFor } from '../../lib/testing/wait.ts';
-import { launchChromium, type Visit, type VisitOptions, visit } from './testing/browser.ts';
-import { type MarketPlace, openMarketPlace } from './testing/market-place.ts';
+import { partitionOf } from '../../schemas/partition.ts';
+import { stateOf, useVisits } from './testing/visits.ts';
 
-let place: MarketPlace;
-let browser: Browser;
-const visits: Visit[] = [];
-
-beforeAll(async () => {
-  browser = await launchChromium();
-  place = await openMarketPlace();
-  await place.send({ symbol: 'A.T', gross_spread_percent: 0.3, confidence: 10 });
-  await place.send({ symbol: 'B.HK', gross_spread_percent: 0.1, market_state: 'lunch_break' });
-  await place.send({ symbol: 'C.T', gross_spread_percent: -0.2, confidence: 99 });
-}, 120_000);
-
-afterEach(async () => {
-  for (const one of visits.splice(0)) await one.close();
+const { place, open } = useVisits(async (market) => {
+  await market.send({ symbol: 'A.T', gross_spread_percent: 0.3, confidence: 10 });
+  await market.send({ symbol: 'B.HK', gross_spread_percent: 0.1, market_state: 'lunch_break' });
+  await market.send({ symbol: 'C.T', gross_spread_percent: -0.2, confidence: 99 });
 });
 
-afterAll(async () => {
-  await browser?.close();
-  await place?.close();
-});
-
-async function open(options?: VisitOptions): Promise<Visit> {
-  const opened = await visit(browser, place.url, options);
-  visits.push(opened);
-  return opened;
+interface PageWindow {
+  getComputedStyle(element: unknown, pseudo: string): { readonly content: string };
 }
 
 const rowOf = (page: Page, symbol: string) => page.locator(`tr[data-symbol="${symbol}"]`);
 const cellOf = (page: Page, symbol: string, column: string) =>
   rowOf(page, symbol).locator(`.${column}`);
 const symbolsOf = (page: Page) => page.locator('tbody .symbol').allTextContents();
-const stateOf = (page: Page) => page.getByRole('status').innerText();
 
 /** The page is live, and shows all three. */
 async function ready(page: Page): Promise<void> {
   await waitFor('a live page', async () => {
     const state = await stateOf(page);
-    return state === 'Live' || state;
+    // It also says so where no pill has come for a while.
+    return /^Live( No pill since|$)/.test(state) || state;
   });
   await waitFor('all rows', async () => {
     const symbols = await symbolsOf(page);
@@ -58,11 +40,11 @@ describe('the market', () => {
     const { page, complaints } = await open();
     await ready(page);
     const symbol = `N${nowMicros()}.T`;
-    await place.send({ symbol, gross_spread_percent: 0.125, market_state: 'open' });
+    await place().send({ symbol, gross_spread_percent: 0.125, market_state: 'open' });
     await rowOf(page, symbol).waitFor();
     expect(await cellOf(page, symbol, 'spread').innerText()).toBe('0.1250');
     expect(await cellOf(page, symbol, 'change').innerText()).toBe('–');
-    await place.send({ symbol, gross_spread_percent: 0.1, market_state: 'lunch_break' });
+    await place().send({ symbol, gross_spread_percent: 0.1, market_state: 'lunch_break' });
     await waitFor('the change', async () => {
       const spread = await cellOf(page, symbol, 'spread').innerText();
       return spread === '0.1000' || spread;
@@ -77,24 +59,33 @@ describe('the market', () => {
     const { page } = await open();
     await ready(page);
     const timestamp = nowMicros() - 30_000_000;
-    await place.send({ symbol: 'A.T', gross_spread_percent: 9, timestamp });
-    await place.send({ symbol: 'B.HK', gross_spread_percent: 0.15, market_state: 'lunch_break' });
-    await waitFor('the pill after it', async () => {
-      return (await cellOf(page, 'B.HK', 'spread').innerText()) === '0.1500';
-    });
+    await place().send({ symbol: 'A.T', gross_spread_percent: 9, timestamp });
+    // Of one partition, so that it comes after the late one.
+    const { partitions } = place().namespace.settings;
+    const names = Array.from({ length: 100 }, (_, n) => `L${n}.T`);
+    const after = names.find((name) => {
+      return partitionOf(name, partitions) === partitionOf('A.T', partitions);
+    })!;
+    await place().send({ symbol: after });
+    await rowOf(page, after).waitFor();
     expect(await cellOf(page, 'A.T', 'spread').innerText()).toBe('0.3000');
   });
 
   test('ages go on by themselves, by the clock of the platform', async () => {
     const { page } = await open();
     await ready(page);
-    const ageOf = async () => Number.parseInt(await cellOf(page, 'C.T', 'age').innerText(), 10);
-    await place.send({ symbol: 'C.T', gross_spread_percent: -0.2, confidence: 99 });
-    await waitFor(
-      'a young one',
-      async () => (await cellOf(page, 'C.T', 'age').innerText()) === 'now',
-    );
-    await waitFor('an older one', async () => (await ageOf()) >= 2);
+    const ageOf = async () => {
+      const [, text, unit] =
+        /^(\d+) (s|min)$/.exec(await cellOf(page, 'C.T', 'age').innerText()) ?? [];
+      return text === undefined ? 0 : Number(text) * (unit === 'min' ? 60 : 1);
+    };
+    await place().send({ symbol: 'C.T', gross_spread_percent: -0.2, confidence: 99 });
+    const first = await ageOf();
+    const second = await waitFor('an older one', async () => {
+      const age = await ageOf();
+      return age > first && age;
+    });
+    await waitFor('a still older one', async () => (await ageOf()) > second);
   });
 
   test('a clock of this machine that is an hour wrong changes no age', async () => {
@@ -102,7 +93,7 @@ describe('the market', () => {
     await page.clock.install({ time: Date.now() + 3_600_000 });
     await page.reload();
     await ready(page);
-    await place.send({ symbol: 'C.T', gross_spread_percent: -0.2, confidence: 99 });
+    await place().send({ symbol: 'C.T', gross_spread_percent: -0.2, confidence: 99 });
     await waitFor('an age of seconds', async () => {
       const age = await cellOf(page, 'C.T', 'age').innerText();
       return /^(now|\d+ s)$/.test(age) || age;
@@ -174,12 +165,52 @@ describe('filter, order, keyboard', () => {
     expect(await ground()).toBe(light);
   });
 
+  test('a theme that the system changes is taken over, by the button too', async () => {
+    const { page } = await open({ scheme: 'light' });
+    await ready(page);
+    await page.getByRole('button', { name: 'Switch to dark' }).waitFor();
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.getByRole('button', { name: 'Switch to light' }).click();
+    await page.getByRole('button', { name: 'Switch to dark' }).waitFor();
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.emulateMedia({ colorScheme: 'dark' });
+    expect(await page.locator('html').getAttribute('data-theme')).toBe('light');
+  });
+
+  test('a line lights up for its own pill alone: not when many have come, nor when they end', async () => {
+    const { page } = await open();
+    await ready(page);
+    await page.evaluate(`window.lit = []; addEventListener('animationstart', ({ target }) => {
+      lit.push(target.closest('tr').dataset.symbol);
+    })`);
+    const lit = async () => (await page.evaluate('lit')) as string[];
+    const writer = await openPillWriter(place().namespace);
+    try {
+      await writer.write(
+        Array.from({ length: 500 }, () =>
+          makePill({ symbol: 'B.HK', gross_spread_percent: 0.1, market_state: 'lunch_break' }),
+        ),
+      );
+    } finally {
+      await writer.close();
+    }
+    const rate = page.locator('.figures dd').first();
+    await waitFor('many', async () => Number(await rate.innerText()) > 50);
+    await page.evaluate('lit.length = 0');
+    await waitFor('the end of them', async () => (await rate.innerText()) === '0.0');
+    await place().send({ symbol: 'A.T', gross_spread_percent: 0.3, confidence: 10 });
+    await waitFor('a light', async () => (await lit()).length > 0);
+    expect(await lit()).toEqual(['A.T']);
+  });
+
   test('nothing moves for those who asked for less motion', async () => {
     const { page } = await open();
-    const animation = `getComputedStyle(document.querySelector('.fresh')).animationName`;
+    const animation = `getComputedStyle(document.querySelector('.figure.fresh')).animationName`;
     await ready(page);
-    await place.send({ symbol: 'A.T', gross_spread_percent: 0.3, confidence: 10 });
-    await page.locator('.fresh').first().waitFor();
+    // One that is told of no end does not go out.
+    await page.evaluate(`
+      addEventListener('animationend', (event) => event.stopImmediatePropagation(), true);
+      document.querySelector('.figure').classList.add('fresh')`);
     expect(await page.evaluate(animation)).toBe('fresh');
     await page.emulateMedia({ reducedMotion: 'reduce' });
     expect(await page.evaluate(animation)).toBe('none');
@@ -218,47 +249,17 @@ describe('everybody, everywhere', () => {
     await waitFor('order', async () => (await known()).join() === 'A.T,B.HK,C.T');
     await page.getByRole('button', { name: 'Descending' }).click();
     await waitFor('order', async () => (await known()).join() === 'C.T,B.HK,A.T');
-  });
-});
-
-describe('the way to the page', () => {
-  test('a strict policy, an index that is asked for again, assets that never are', async () => {
-    const index = await request(place.url);
-    const policy = String(index.headers['content-security-policy']);
-    expect(policy).toContain("default-src 'none'");
-    expect(policy).not.toContain('unsafe');
-    expect(index.headers['cache-control']).toBe('no-cache');
-    const html = await index.body.text();
-    const again = await request(place.url, {
-      headers: { 'if-none-match': String(index.headers.etag) },
+    // What they are sorted by is there, with what it is.
+    const seen = (column: string) => cellOf(page, 'A.T', column).isVisible();
+    expect([await seen('change'), await seen('confidence')]).toEqual([true, false]);
+    await page.getByLabel('Sort by').selectOption('confidence');
+    await waitFor('its figure', () => seen('confidence'));
+    expect(await seen('change')).toBe(false);
+    const spread = cellOf(page, 'A.T', 'spread').locator('.figure');
+    const after = await spread.evaluate((figure) => {
+      return (globalThis as never as PageWindow).getComputedStyle(figure, '::after').content;
     });
-    expect(again.statusCode).toBe(304);
-    const assets = [...html.matchAll(/(?:src|href)="(\/console\/assets\/[^"]+)"/g)];
-    expect(assets.length).toBeGreaterThanOrEqual(3);
-    for (const [, path] of assets) {
-      const asset = await request(new URL(path!, place.url));
-      expect(asset.statusCode).toBe(200);
-      expect(asset.headers['cache-control']).toBe('public, max-age=31536000, immutable');
-      expect(asset.headers['x-content-type-options']).toBe('nosniff');
-      await asset.body.dump();
-    }
-  });
-
-  test.each(['/console/assets/none-1.js', '/console/assets/..%2findex.html', '/console/made-of'])(
-    '%s is no part of it',
-    async (path) => {
-      const { statusCode, body } = await request(new URL(path, place.url));
-      expect([400, 404]).toContain(statusCode);
-      expect(await body.json()).toHaveProperty('code');
-    },
-  );
-
-  test('a demo ticket is given to whoever asks, and kept by nobody', async () => {
-    const path = '/api/stream/demo-tickets';
-    const given = await request(new URL(path, place.url), { method: 'POST' });
-    expect(given.statusCode).toBe(201);
-    expect(given.headers['cache-control']).toBe('no-store');
-    expect(await given.body.json()).toMatchObject({ ticket: expect.stringMatching(/^pit_/) });
+    expect(after).toBe('" %"');
   });
 });
 
@@ -267,7 +268,7 @@ test('a thousand symbols: all are counted and found, those in sight are in the d
   const { page, complaints } = await open();
   await ready(page);
   const names = Array.from({ length: 1_000 }, (_, n) => `Z${String(n).padStart(4, '0')}.T`);
-  const writer = await openPillWriter(place.namespace);
+  const writer = await openPillWriter(place().namespace);
   try {
     for (let round = 0; round < 3; round += 1) {
       await writer.write(names.map((symbol) => makePill({ symbol })));

@@ -39,7 +39,10 @@ export interface Feed {
   readonly ended: Promise<void>;
 }
 
-/** For so long pills wait while ingest is away; older ones are dropped, as a live generator would. */
+/**
+ * While ingest is away the pills of so long wait (of a slow market 1,000 of them); older ones are
+ * dropped, as a live generator would. Of a pause of the process itself no more than this is made up.
+ */
 const WAIT_S_MAX = 30;
 const BATCH_MAX = 500;
 const TICK_MS = 5;
@@ -81,13 +84,13 @@ export function startFeed(options: FeedOptions): Feed {
     if (missedS > 0) startedMs += missedS * 1000;
     const dueS = Math.min(elapsedS, next.atS + WAIT_S_MAX);
     for (; next.atS <= dueS; next = market.next()) {
-      const { atS, ...signal } = next;
+      const { atS, ...pill } = next;
       const atMs = nowMs - (dueS - atS) * 1000;
       waiting.push({
         id: `${run}-${made}`,
         timestamp: Math.round(atMs * 1000),
-        market_state: marketStateOf(signal.symbol, atMs),
-        ...signal,
+        market_state: marketStateOf(pill.symbol, atMs),
+        ...pill,
       });
       made += 1;
     }

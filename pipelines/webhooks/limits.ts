@@ -5,7 +5,7 @@ export const LIMITS = {
   /** Above so many matching pills a second, an endpoint's pills are joined. */
   joinAbovePerS: 50,
   /** Pills that are joined wait so long for others. */
-  joinLingerMs: 40,
+  joinLingerMs: 20,
   /** First attempts on their way to one endpoint; what comes meanwhile is joined. */
   inFlightMax: 8,
   /** Waiting so long for its first attempt, or for its answer, a pill is kept in PostgreSQL. */

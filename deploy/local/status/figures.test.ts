@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { figuresBetween, quantile } from './figures.ts';
-import type { Sample } from './sample.ts';
+import type { Counts, Sample } from './sample.ts';
 import { statusLine, statusPanel } from './text.ts';
 
-const NOTHING: Sample = {
-  ...{ atMs: 0, received: 0, acknowledged: 0, lag: {}, sockets: 0, deliveries: 0 },
-  ...{ receiveToSend: new Map(), silent: [] },
-};
+const NOTHING: Sample = { atMs: 0, counts: new Map(), lag: {}, sockets: 0, silent: [] };
+
+function counts(some: Partial<Counts>): Counts {
+  return { received: 0, acknowledged: 0, deliveries: 0, receiveToSend: new Map(), ...some };
+}
 
 describe('quantile', () => {
   it.each<[string, [number, number][], number, number | undefined]>([
@@ -49,14 +50,23 @@ describe('quantile', () => {
 });
 
 describe('figures', () => {
-  const before: Sample = { ...NOTHING, received: 100, acknowledged: 90, deliveries: 1_000 };
+  const before: Sample = {
+    ...NOTHING,
+    counts: new Map([
+      ['ingest', counts({ received: 100, acknowledged: 90 })],
+      ['stream', counts({ deliveries: 1_000 })],
+    ]),
+  };
+  const receiveToSend = new Map([
+    [0.001, 50],
+    [0.002, 100],
+    [Number.POSITIVE_INFINITY, 100],
+  ]);
   const now: Sample = {
-    ...{ atMs: 2_000, received: 300, acknowledged: 290, deliveries: 3_000, sockets: 3 },
-    ...{ lag: { stream: 4, analytics: 0 }, silent: ['latest'] },
-    receiveToSend: new Map([
-      [0.001, 50],
-      [0.002, 100],
-      [Number.POSITIVE_INFINITY, 100],
+    ...{ atMs: 2_000, sockets: 3, lag: { stream: 4, analytics: 0 }, silent: ['latest'] },
+    counts: new Map([
+      ['ingest', counts({ received: 300, acknowledged: 290 })],
+      ['stream', counts({ deliveries: 3_000, receiveToSend })],
     ]),
   };
 
@@ -68,9 +78,28 @@ describe('figures', () => {
   });
 
   it('know no negative rate: a process that began anew counts from 0', () => {
-    expect(figuresBetween(now, { ...NOTHING, atMs: 3_000 })).toMatchObject({
+    const anew = new Map([...now.counts.keys()].map((name) => [name, counts({})]));
+    expect(figuresBetween(now, { ...NOTHING, atMs: 3_000, counts: anew })).toMatchObject({
       ...{ receivedPerS: 0, deliveriesPerS: 0, receiveToSendMs: undefined },
     });
+  });
+
+  it('take nothing that a process counted before it was silent for news', () => {
+    const silent: Sample = {
+      ...{ ...now, atMs: 4_000, silent: ['stream'] },
+      counts: new Map([['ingest', counts({ received: 500, acknowledged: 490 })]]),
+    };
+    const again: Sample = {
+      ...{ ...now, atMs: 6_000 },
+      counts: new Map([
+        ['ingest', counts({ received: 600, acknowledged: 590 })],
+        ['stream', counts({ deliveries: 9_000, receiveToSend })],
+      ]),
+    };
+    const of = { deliveriesPerS: 0, receiveToSendMs: undefined };
+    expect(figuresBetween(now, silent)).toMatchObject({ ...of, receivedPerS: 100 });
+    expect(figuresBetween(silent, again)).toMatchObject({ ...of, receivedPerS: 50 });
+    expect(figuresBetween(again, { ...again, atMs: 7_000 }).deliveriesPerS).toBe(0);
   });
 
   it('are told in one line', () => {

@@ -1,4 +1,4 @@
-import type { Sample } from './sample.ts';
+import type { Counts, Sample } from './sample.ts';
 
 /** How the platform did between two samples. */
 export interface Figures {
@@ -12,22 +12,32 @@ export interface Figures {
   readonly silent: readonly string[];
 }
 
+/**
+ * Tells what was done between two samples, by the processes that answered both times: of one that
+ * was silent nobody knows how much of its count is new.
+ */
 export function figuresBetween(before: Sample, now: Sample): Figures {
   const seconds = (now.atMs - before.atMs) / 1000;
+  const both = [...now.counts].flatMap(([name, to]) => {
+    const from = before.counts.get(name);
+    return from === undefined ? [] : [{ from, to }];
+  });
   // A process that began anew counts from 0.
-  const perS = (from: number, to: number) => Math.max(0, to - from) / seconds;
-  const counts = new Map(
-    [...now.receiveToSend].map(([bound, count]) => [
-      bound,
-      Math.max(0, count - (before.receiveToSend.get(bound) ?? 0)),
-    ]),
-  );
+  const perS = (name: Exclude<keyof Counts, 'receiveToSend'>) =>
+    both.reduce((sum, { from, to }) => sum + Math.max(0, to[name] - from[name]), 0) / seconds;
+  const counts = new Map<number, number>();
+  for (const { from, to } of both) {
+    for (const [bound, count] of to.receiveToSend) {
+      const more = Math.max(0, count - (from.receiveToSend.get(bound) ?? 0));
+      counts.set(bound, (counts.get(bound) ?? 0) + more);
+    }
+  }
   const p50 = quantile(counts, 0.5);
   const p99 = quantile(counts, 0.99);
   return {
-    receivedPerS: perS(before.received, now.received),
-    acknowledgedPerS: perS(before.acknowledged, now.acknowledged),
-    deliveriesPerS: perS(before.deliveries, now.deliveries),
+    receivedPerS: perS('received'),
+    acknowledgedPerS: perS('acknowledged'),
+    deliveriesPerS: perS('deliveries'),
     lag: now.lag,
     sockets: now.sockets,
     receiveToSendMs:

@@ -1,5 +1,8 @@
 import { PilloleError } from '../../../../sdk/browser.ts';
 
+/** Of a connection that hangs: the stream's client tries again. */
+const TICKET_MAX_MS = 5_000;
+
 /** What the API tells its page. */
 export interface Settings {
   readonly stream_url: string;
@@ -14,9 +17,15 @@ export async function readSettings(signal: AbortSignal): Promise<Settings> {
   return (await answer.json()) as Settings;
 }
 
-/** A pass for one socket of the demo account. @throws PilloleError that says whether to try again */
+/**
+ * A pass for one socket of the demo account.
+ * @throws PilloleError that says whether to try again; another error where no answer comes in 5 s
+ */
 export async function demoTicket(): Promise<string> {
-  const answer = await fetch('/api/stream/demo-tickets', { method: 'POST' });
+  const answer = await fetch('/api/stream/demo-tickets', {
+    method: 'POST',
+    signal: AbortSignal.timeout(TICKET_MAX_MS),
+  });
   const body = (await answer.json().catch(() => ({}))) as {
     readonly ticket?: string;
     readonly title?: string;

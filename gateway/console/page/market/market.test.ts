@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Pill } from '../../../../sdk/types.ts';
+import { isCalm } from './calm.ts';
 import { createClock } from './clock.ts';
 import { createMarket, type Row, SPREADS_MAX, SYMBOLS_MAX, spreadsOf } from './market.ts';
 import { arrange, nextOrder, type Sort } from './order.ts';
@@ -152,6 +153,15 @@ describe('clock and pace', () => {
     expect(pace.medianMs(10_002)).toBe(800);
     expect(pace.medianMs(16_000)).toBe(7);
     expect(pace.medianMs(60_000)).toBeUndefined();
+  });
+
+  test('a rate that swings about the limit is told calm or not once', () => {
+    let calm = true;
+    const told = [10, 50, 51, 49, 51, 36, 35, 49, 51].map((perS) => {
+      calm = isCalm(calm, perS);
+      return calm ? 'calm' : 'busy';
+    });
+    expect(told.join(' ')).toBe('calm calm busy busy busy busy calm calm busy');
   });
 
   test('microseconds are kept', () => {

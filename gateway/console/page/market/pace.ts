@@ -25,7 +25,6 @@ export function createPace(): Pace {
     const now = Math.floor(localMs / 1_000);
     const missed = Math.min(counts.length, Math.max(0, now - second));
     for (let step = 1; step <= missed; step += 1) counts[(second + step) % counts.length] = 0;
-    if (now - second > counts.length) counts.fill(0);
     second = now;
   };
   return {

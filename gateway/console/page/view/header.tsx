@@ -1,3 +1,4 @@
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { tell } from '../feed/connection.ts';
 import type { Feed } from '../feed/feed.ts';
 import { formatLatency, formatRate } from './format.ts';
@@ -8,8 +9,10 @@ export function Header({ feed, nowMs }: { readonly feed: Feed; readonly nowMs: n
   const { pace, market, latencyTo, connection } = feed;
   const latency = pace.medianMs(nowMs);
   const isLive = tell(connection, nowMs).isCurrent;
+  const top = useRef<HTMLElement>(null);
+  useHeightTold(top);
   return (
-    <header class="top">
+    <header class="top" ref={top}>
       <div class="bar">
         <h1>pillole</h1>
         <ConnectionState feed={feed} nowMs={nowMs} />
@@ -28,6 +31,19 @@ export function Header({ feed, nowMs }: { readonly feed: Feed; readonly nowMs: n
       </div>
     </header>
   );
+}
+
+/** What sticks below the bar has to know its height, which changes with what the connection says. */
+function useHeightTold(bar: { readonly current: HTMLElement | null }): void {
+  useLayoutEffect(() => {
+    const { style } = document.documentElement;
+    const observer = new ResizeObserver(([entry]) => {
+      const [box] = entry!.borderBoxSize;
+      style.setProperty('--top', `${box!.blockSize}px`);
+    });
+    observer.observe(bar.current!);
+    return () => observer.disconnect();
+  }, []);
 }
 
 function Figure({ title, value }: { readonly title: string; readonly value: string }) {

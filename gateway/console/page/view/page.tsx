@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { tell } from '../feed/connection.ts';
 import type { Feed } from '../feed/feed.ts';
+import { isCalm } from '../market/calm.ts';
 import { nextOrder, type Order, type Sort } from '../market/order.ts';
 import { localTime } from '../market/time.ts';
 import { type Source, useFrames } from './frames.ts';
@@ -15,9 +16,6 @@ export interface PageProps {
   readonly source: Source;
 }
 
-/** Pills per second up to which a change is news to an eye. */
-const CALM_PER_S = 50;
-
 /** The whole page. */
 export function Page({ feed, source }: PageProps) {
   useFrames(source);
@@ -28,7 +26,8 @@ export function Page({ feed, source }: PageProps) {
   const nowMs = Date.now();
   const { link } = connection;
   const { isCurrent } = tell(connection, nowMs);
-  const isCalm = pace.perS(nowMs) <= CALM_PER_S;
+  const calm = useRef(true);
+  calm.current = isCalm(calm.current, pace.perS(nowMs));
   const onSort = (by: Sort) => setOrder(nextOrder(order, by));
   const needsKey = link.kind === 'locked' || (link.kind === 'closed' && link.isRefused);
   return (
@@ -47,7 +46,11 @@ export function Page({ feed, source }: PageProps) {
               <SortChoice order={order} onSort={onSort} />
               <Gaps gaps={gaps} />
             </div>
-            <Table {...{ rows, order, onSort, isCurrent, isCalm }} nowMs={clock.now(nowMs)} />
+            <Table
+              {...{ rows, order, onSort, isCurrent }}
+              isCalm={calm.current}
+              nowMs={clock.now(nowMs)}
+            />
           </>
         )}
         {rows.length === 0 && !needsKey && (

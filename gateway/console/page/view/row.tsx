@@ -1,3 +1,4 @@
+import { useRef } from 'preact/hooks';
 import { type Row, spreadsOf } from '../market/market.ts';
 import { DECIMALS, formatAge, formatChange, formatConfidence, formatSpread } from './format.ts';
 import { Spark } from './spark.tsx';
@@ -15,6 +16,7 @@ export interface RowLineProps {
 /** One symbol. */
 export function RowLine({ row, index, nowMs, isCalm }: RowLineProps) {
   const { symbol, spread, change, confidence, state, atMs, quiet, count } = row;
+  const light = useLight(count, isCalm);
   const way = wayOf(change ?? 0);
   const ageMs = nowMs === undefined ? undefined : Math.max(0, nowMs - atMs);
   return (
@@ -24,7 +26,12 @@ export function RowLine({ row, index, nowMs, isCalm }: RowLineProps) {
       </th>
       <td class="spread">
         {/* Another key makes another element, whose light begins anew. */}
-        <span key={isCalm ? count : 0} class={isCalm && count > 1 ? 'figure fresh' : 'figure'}>
+        <span
+          key={light}
+          class={light > 0 ? 'figure fresh' : 'figure'}
+          // A line that changes places would light up again.
+          onAnimationEnd={({ currentTarget }) => currentTarget.classList.remove('fresh')}
+        >
           {formatSpread(spread)}
         </span>
       </td>
@@ -51,6 +58,14 @@ export function RowLine({ row, index, nowMs, isCalm }: RowLineProps) {
       </td>
     </tr>
   );
+}
+
+/** @returns another number each time a pill has come since the last drawing that is to light up; 0: none */
+function useLight(count: number, isCalm: boolean): number {
+  const drawn = useRef({ count, light: 0 });
+  const isNew = drawn.current.count !== count;
+  if (isNew) drawn.current = { count, light: drawn.current.light + (isCalm ? 1 : 0) };
+  return drawn.current.light;
 }
 
 /** What is this old nobody acts on. */

@@ -19,7 +19,10 @@ export function Table({ rows, order, onSort, nowMs, isCurrent, isCalm }: TablePr
   const body = useRef<HTMLTableSectionElement>(null);
   const { first, end, rowPx } = useVisible(body, rows.length);
   return (
-    <table class={isCurrent ? 'market' : 'market past'} aria-rowcount={rows.length + 1}>
+    <table
+      class={`market by-${order.by}${isCurrent ? '' : ' past'}`}
+      aria-rowcount={rows.length + 1}
+    >
       <caption class="unseen">Symbols with their last pill</caption>
       <thead>
         <tr aria-rowindex={1}>

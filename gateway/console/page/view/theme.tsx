@@ -1,8 +1,9 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 
 type Theme = 'dark' | 'light';
 
 const KEY = 'pillole-theme';
+const DARK = '(prefers-color-scheme: dark)';
 
 /** Puts on what was chosen before; without a choice the style sheet follows the system. */
 export function applyTheme(): void {
@@ -13,6 +14,14 @@ export function applyTheme(): void {
 /** Changes between light and dark. */
 export function ThemeToggle() {
   const [theme, setTheme] = useState<Theme>(() => read() ?? systemTheme());
+  useEffect(() => {
+    const follow = () => {
+      if (document.documentElement.dataset.theme === undefined) setTheme(systemTheme());
+    };
+    const system = matchMedia(DARK);
+    system.addEventListener('change', follow);
+    return () => system.removeEventListener('change', follow);
+  }, []);
   const other = theme === 'dark' ? 'light' : 'dark';
   const toggle = () => {
     write(other);
@@ -30,7 +39,7 @@ export function ThemeToggle() {
 }
 
 function systemTheme(): Theme {
-  return matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
+  return matchMedia(DARK).matches ? 'dark' : 'light';
 }
 
 /** Storage may be refused: then a choice lasts as long as the page. */
