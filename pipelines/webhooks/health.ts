@@ -3,7 +3,6 @@ import type { Log } from '../../lib/log.ts';
 import type { Database } from '../../lib/postgres/database.ts';
 import type { Tables } from '../../lib/postgres/tables.ts';
 import { wakeEndpoints } from '../../lib/webhooks/queue.ts';
-
 import type { Listener } from './audience.ts';
 import { disableEndpoint } from './failing.ts';
 import { LIMITS } from './limits.ts';

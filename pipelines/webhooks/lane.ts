@@ -15,6 +15,8 @@ import { LIMITS } from './limits.ts';
 import { createRateWindow } from './rate.ts';
 import type { AttemptVerdict } from './verdict.ts';
 
+/** Pills of one message, whatever their bytes. */
+const RUN_PILLS_MAX = 200;
 /** Pills that were taken back wait so long: who has the others is known by then. */
 const TAKE_BACK_MS = 50;
 
@@ -204,7 +206,7 @@ export function createLane(listener: Listener, parts: LaneParts): Lane {
       const restsMs = listener.breaker.restingUntilMs() - now;
       const age = now - first!.sinceMs;
       if (isTooOld(listener, first!)) {
-        const old = takeWhile(waiting, (pill) => isTooOld(listener, pill));
+        const old = takeRun(waiting, (pill) => isTooOld(listener, pill));
         void keepAside(old, 'expired', 0);
         continue;
       }
@@ -252,24 +254,22 @@ function isTooOld(listener: Listener, { text }: Waiting): boolean {
 
 /** Whether what waits fills a message. */
 function isFull(waiting: readonly Waiting[]): boolean {
-  return waiting.length > joinedFit(textsOf(waiting.slice(0, 200))) || waiting.length >= 200;
+  return waiting.length > fitOf(waiting) || waiting.length >= RUN_PILLS_MAX;
 }
 
-/** The first pills, as many as one message may hold; one that keeps its own id goes alone. */
-function takeRun(waiting: Waiting[]): Waiting[] {
-  const alone = waiting.findIndex(({ isAlone }) => isAlone);
-  if (alone === 0) return waiting.splice(0, 1);
-  const run = waiting.slice(0, alone < 0 ? 200 : Math.min(alone, 200));
-  return waiting.splice(0, joinedFit(textsOf(run)));
+/**
+ * The first pills that pass, as many as one message may hold; one that keeps its own id goes alone.
+ * The first of all must pass.
+ */
+function takeRun(waiting: Waiting[], test: (pill: Waiting) => boolean = () => true): Waiting[] {
+  if (waiting[0]!.isAlone) return waiting.splice(0, 1);
+  const end = waiting.findIndex((pill) => pill.isAlone || !test(pill));
+  return waiting.splice(0, fitOf(end < 0 ? waiting : waiting.slice(0, end)));
 }
 
-function takeWhile(waiting: Waiting[], test: (pill: Waiting) => boolean): Waiting[] {
-  const end = waiting.findIndex((pill) => !test(pill));
-  const run = waiting.slice(0, end < 0 ? waiting.length : end);
-  const alone = run.findIndex(({ isAlone }) => isAlone);
-  if (alone === 0) return waiting.splice(0, 1);
-  const texts = textsOf(run.slice(0, alone < 0 ? 200 : alone));
-  return waiting.splice(0, joinedFit(texts));
+/** How many of the first pills one message may hold. */
+function fitOf(pills: readonly Waiting[]): number {
+  return joinedFit(textsOf(pills.slice(0, RUN_PILLS_MAX)));
 }
 
 function textsOf(pills: readonly Waiting[]): PillText[] {

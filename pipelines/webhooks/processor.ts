@@ -248,7 +248,7 @@ export async function startWebhooks(context: Context<WebhooksConfig>): Promise<v
     onAssigned: restore,
     onRecords,
     onRevoked(partition) {
-      // When we stop, what waits is still ours to keep: nobody else can have it yet.
+      // When we stop, what waits is ours to keep until another one has taken it: the fence decides.
       if (isStopping) return;
       partitions.get(partition)?.lose();
       partitions.delete(partition);
