@@ -1,5 +1,5 @@
-// Imports go one way: schemas <- lib <- gateway/*, pipelines/*, generator (ARCHITECTURE.md). One
-// owner for each foreign engine's client.
+// Imports go one way: schemas <- lib <- domain <- gateway/*, pipelines/*, generator, deploy
+// (ARCHITECTURE.md). One owner for each foreign engine's client.
 const only = (name, comment, module, owners) => ({
   name,
   comment,
@@ -8,20 +8,43 @@ const only = (name, comment, module, owners) => ({
   to: { path: `node_modules/${module}/` },
 });
 
+// Inside the stream: protocol <- wire <- log <- replay <- hub <- admission; quiet and chaos use the
+// hub. Rooms import limits.ts, and no other file of the folder above them.
+const STREAM_ROOMS = ['protocol', 'wire', 'log', 'replay', 'hub', 'admission'];
+const HUB = STREAM_ROOMS.slice(0, -1);
+const streamRoom = (room, lower) => ({
+  name: `stream-${room}-imports-lower-rooms-only`,
+  severity: 'error',
+  from: { path: `^gateway/stream/${room}/`, pathNot: '\\.test\\.ts$' },
+  to: {
+    path: '^gateway/stream/',
+    pathNot: `^gateway/stream/(limits\\.ts$|(${[...lower, room].join('|')})/)`,
+  },
+});
+
 module.exports = {
   forbidden: [
+    ...STREAM_ROOMS.map((room, at) => streamRoom(room, STREAM_ROOMS.slice(0, at))),
+    streamRoom('quiet', HUB),
+    streamRoom('chaos', HUB),
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     { name: 'not-resolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
     {
       name: 'schemas-import-nothing-of-ours',
       severity: 'error',
       from: { path: '^schemas/', pathNot: '\\.test\\.ts$' },
-      to: { path: '^(lib|gateway|pipelines|generator|deploy|benchmarks)/' },
+      to: { path: '^(lib|domain|gateway|pipelines|generator|deploy|benchmarks)/' },
     },
     {
       name: 'lib-imports-schemas-only',
       severity: 'error',
-      from: { path: '^lib/', pathNot: '^lib/testing/|\\.test\\.ts$' },
+      from: { path: '^lib/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^(domain|gateway|pipelines|generator|deploy|benchmarks)/' },
+    },
+    {
+      name: 'domain-imports-lib-and-schemas-only',
+      severity: 'error',
+      from: { path: '^domain/', pathNot: '/testing/|\\.test\\.ts$' },
       to: { path: '^(gateway|pipelines|generator|deploy|benchmarks)/' },
     },
     {
@@ -32,6 +55,13 @@ module.exports = {
         path: '^(gateway|pipelines|generator|deploy|benchmarks)/',
         pathNot: '^gateway/($1|http)/',
       },
+    },
+    {
+      name: 'the-api-server-imports-no-routes',
+      comment: 'Every family of routes builds on gateway/api/server, which imports none of them.',
+      severity: 'error',
+      from: { path: '^gateway/api/server/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^gateway/api/', pathNot: '^gateway/api/(server/|limits\\.ts$)' },
     },
     {
       name: 'processors-meet-at-topics',
@@ -56,26 +86,26 @@ module.exports = {
     },
     {
       name: 'sdk-imports-nothing-of-ours',
-      comment: 'It is published as a package of its own.',
+      comment: 'The SDK is published as a package of its own.',
       severity: 'error',
       from: { path: '^sdk/', pathNot: '\\.test\\.ts$' },
-      to: { path: '^(schemas|lib|gateway|pipelines|generator|deploy|benchmarks)/' },
+      to: { path: '^(schemas|lib|domain|gateway|pipelines|generator|deploy|benchmarks)/' },
     },
     {
       name: 'nobody-imports-the-sdk',
       comment:
-        'Customers do, and the page as one of them; the platform does not lean on its client.',
+        'Only customers and the page import the SDK; the platform does not depend on its client.',
       severity: 'error',
-      from: { pathNot: '^sdk/|^gateway/console/page/|\\.test\\.ts$' },
+      from: { pathNot: '^sdk/|^gateway/console/page/|/testing/|\\.test\\.ts$' },
       to: { path: '^sdk/' },
     },
     {
       name: 'the-page-imports-the-sdk-only',
-      comment: 'It runs in browsers, and has what customers have.',
+      comment: 'The page runs in browsers, and uses only the interfaces that customers have.',
       severity: 'error',
       from: { path: '^gateway/console/page/' },
       to: {
-        path: '^(schemas|lib|gateway|pipelines|generator|deploy|benchmarks)/',
+        path: '^(schemas|lib|domain|gateway|pipelines|generator|deploy|benchmarks)/',
         pathNot: '^gateway/console/page/',
       },
     },
@@ -88,8 +118,8 @@ module.exports = {
     {
       name: 'testing-is-for-tests',
       severity: 'error',
-      from: { pathNot: '/testing/|\\.test\\.ts$|^deploy/local/test-engines\\.ts$' },
-      to: { path: '/testing/' },
+      from: { pathNot: '(^|/)testing/|\\.test\\.ts$' },
+      to: { path: '(^|/)testing/' },
     },
     only('kafka-client', 'The Kafka client stays in one module.', 'kafkajs', [
       '^lib/kafka/',
@@ -105,7 +135,7 @@ module.exports = {
       ['^schemas/registry\\.ts$', '^generator/examples/'],
     ),
     only('clickhouse', 'The ClickHouse client stays in one module.', '@clickhouse/client', [
-      '^lib/clickhouse\\.ts$',
+      '^lib/clickhouse/clickhouse-client\\.ts$',
     ]),
     only('postgres', 'The PostgreSQL driver stays in one module.', 'pg', [
       '^lib/postgres/',
@@ -113,7 +143,7 @@ module.exports = {
     ]),
     only('mail', 'Mail leaves through one module.', 'nodemailer', ['^lib/mail/']),
     only('uws', 'uWebSockets.js stays in one module.', 'uWebSockets\\.js', [
-      '^gateway/stream/wire/server\\.ts$',
+      '^gateway/stream/wire/websocket-server\\.ts$',
       '^benchmarks/fanout/publish-loop\\.ts$', // what the stream is measured against
     ]),
   ],

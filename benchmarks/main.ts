@@ -1,29 +1,25 @@
 import { Command } from 'commander';
-import { addAccessCommand } from './access/command.ts';
-import { addAnalyticsCommand } from './analytics/command.ts';
-import { addCompareCommands } from './compare/command.ts';
-import { addDedicatedCommand } from './dedicated/command.ts';
-import { addEndToEndCommand } from './end-to-end/command.ts';
-import { addFanoutCommand } from './fanout/command.ts';
-import { addIngestCommand } from './ingest/command.ts';
-import { addMainBenchmarks } from './main-benchmarks.ts';
-import { addStartCommand } from './start/command.ts';
-import { addWebhooksCommand } from './webhooks/command.ts';
+import { ACCESS } from './access/access-bench.ts';
+import { ANALYTICS } from './analytics/analytics-bench.ts';
+import { addCompareCommands } from './compare/compare.ts';
+import { DEDICATED } from './dedicated/dedicated-bench.ts';
+import { END_TO_END } from './end-to-end/end-to-end-bench.ts';
+import { FANOUT } from './fanout/fanout-bench.ts';
+import { addAll, addScenario } from './harness/scenario.ts';
+import { INGEST } from './ingest/ingest-bench.ts';
+import { START } from './start/start-bench.ts';
+import { WEBHOOKS } from './webhooks/webhooks-bench.ts';
 
 const say = (line: string) => process.stderr.write(`[bench] ${line}\n`);
-
 const program = new Command('bench').description('Benchmarks; see benchmarks/README.md.');
 
-addMainBenchmarks(program, say);
-addIngestCommand(program, say);
-addEndToEndCommand(program, say);
-addStartCommand(program, say);
+const endToEnd = { scenario: END_TO_END, overrides: { ownStack: true } };
+addAll(program, [{ scenario: INGEST }, endToEnd, { scenario: START }], say);
+for (const scenario of [INGEST, END_TO_END, START]) addScenario(program, scenario, say);
 addCompareCommands(program, say);
-addAccessCommand(program, say);
-addFanoutCommand(program, say);
-addAnalyticsCommand(program, say);
-addDedicatedCommand(program, say);
-addWebhooksCommand(program, say);
+for (const scenario of [ACCESS, FANOUT, ANALYTICS, DEDICATED, WEBHOOKS]) {
+  addScenario(program, scenario, say);
+}
 
 try {
   await program.parseAsync();

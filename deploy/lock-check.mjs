@@ -1,6 +1,6 @@
-// Proves in a copy that `npm ci` accepts the lock file, for every platform that it names, and that
-// the lock file holds no download address. `npm install` on one platform may drop what the
-// registry does not list for another (the chdb libraries): then `npm ci` refuses elsewhere.
+// Checks in a copy that `npm ci` accepts the lock file on every platform that it names, and that the
+// lock file holds no download address. `npm install` on one platform may drop packages of another
+// (the chdb libraries); `npm ci` then fails on that platform.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
@@ -11,12 +11,12 @@ const lock = readFileSync(path.join(root, 'package-lock.json'), 'utf8');
 const { packages } = JSON.parse(lock);
 const faults = [];
 if (/"resolved": *"https?:/.test(lock)) faults.push('package-lock.json holds download addresses.');
-for (const [place, { optionalDependencies = {} }] of Object.entries(packages)) {
-  if (place === '') continue;
+for (const [dependent, { optionalDependencies = {} }] of Object.entries(packages)) {
+  if (dependent === '') continue;
   for (const name of Object.keys(optionalDependencies)) {
-    const found = packages[`${place}/node_modules/${name}`] ?? packages[`node_modules/${name}`];
+    const found = packages[`${dependent}/node_modules/${name}`] ?? packages[`node_modules/${name}`];
     if (found === undefined)
-      faults.push(`${name}, optional for ${place}, is not in the lock file.`);
+      faults.push(`${name}, optional for ${dependent}, is not in the lock file.`);
   }
 }
 const copy = mkdtempSync(path.join(os.tmpdir(), 'pillole-lock-'));
@@ -29,7 +29,7 @@ try {
     stdio: 'pipe',
   });
 } catch (error) {
-  faults.push(`npm ci refuses the lock file:\n${error.stderr ?? error.message}`);
+  faults.push(`npm ci rejects the lock file:\n${error.stderr ?? error.message}`);
 } finally {
   rmSync(copy, { recursive: true, force: true });
 }

@@ -1,7 +1,7 @@
-import { readCommonConfig, readConfig } from '../lib/config.ts';
+import { readCommonConfig, readConfig } from '../lib/config/config.ts';
 import { provision } from './provision.ts';
 
-/** `npm run provision`: makes topics, schemas and tables on the engines that the environment names. */
+/** `npm run provision`: creates topics, schemas and tables on the engines that the environment names. */
 const config = readConfig(process.env, (reader) => ({
   ...readCommonConfig(reader),
   clickhouseUrl: reader.text('CLICKHOUSE_URL'),

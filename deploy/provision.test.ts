@@ -1,15 +1,25 @@
 import { randomUUID } from 'node:crypto';
 import { request } from 'undici';
 import { expect, test } from 'vitest';
-import { databaseName, openClickHouse } from '../lib/clickhouse.ts';
-import { createKafkaClient, withAdmin } from '../lib/kafka/client.ts';
+import {
+  customersDatabaseName,
+  databaseName,
+  openClickHouse,
+} from '../lib/clickhouse/clickhouse-client.ts';
+import { createKafkaClient, withAdmin } from '../lib/kafka/kafka-client.ts';
 import { readAll } from '../lib/kafka/read-all.ts';
+import { BACKFILL_AGE_MAX_MS } from '../lib/kafka/topic-settings.ts';
 import { countPartitions } from '../lib/kafka/topics.ts';
-import { silentLog } from '../lib/log.ts';
-import { BACKFILL_AGE_MAX_MS } from '../lib/settings.ts';
-import { testEngines } from '../lib/testing/namespace.ts';
+import { silentLog } from '../lib/log/log.ts';
 import { schemaText } from '../schemas/avro.ts';
-import { subjectName, TOPICS, type TopicId, type TopicSpec, topicName } from '../schemas/topics.ts';
+import {
+  subjectName,
+  TOPICS,
+  type TopicId,
+  type TopicSpec,
+  topicName,
+} from '../schemas/topic-catalogue.ts';
+import { testEngines } from '../testing/namespace.ts';
 import { provision } from './provision.ts';
 
 const topicIds = Object.keys(TOPICS) as TopicId[];
@@ -21,7 +31,7 @@ function newNamespace() {
   return { engines, namespace, client };
 }
 
-test('three provisioners at once, then one more: one epoch, one record of settings', async () => {
+test('three concurrent provisioners and a later one agree on one epoch and one record of settings', async () => {
   const { engines, namespace, client } = newNamespace();
   const options = { ...engines, namespace, settings: { partitions: 3, backfill_age_ms: 5_000 } };
   const made = await Promise.all([provision(options), provision(options), provision(options)]);
@@ -32,7 +42,7 @@ test('three provisioners at once, then one more: one epoch, one record of settin
   expect(await readAll(client, topicName(namespace, 'meta'))).toHaveLength(1);
 });
 
-test('a backfill age that the views do not reckon with is refused before anything is made', async () => {
+test('a backfill age beyond the bounds of the views is rejected before anything is created', async () => {
   const { engines, namespace, client } = newNamespace();
   for (const backfill_age_ms of [BACKFILL_AGE_MAX_MS + 1, -1]) {
     const options = { ...engines, namespace, settings: { partitions: 3, backfill_age_ms } };
@@ -42,7 +52,7 @@ test('a backfill age that the views do not reckon with is refused before anythin
   expect(topics).not.toContain(topicName(namespace, 'meta'));
 });
 
-test('every topic is as the one list says, and its subject holds its schema', async () => {
+test('every topic matches its specification, and its subject holds its schema', async () => {
   const { engines, namespace, client } = newNamespace();
   await provision({ ...engines, namespace, settings: { partitions: 3 } });
   for (const id of topicIds) {
@@ -72,12 +82,12 @@ test('every topic is as the one list says, and its subject holds its schema', as
   }
 });
 
-test('the registry refuses a schema that old readers could not read', async () => {
+test('the registry rejects a schema that old readers cannot read', async () => {
   const { engines, namespace } = newNamespace();
   await provision({ ...engines, namespace, settings: { partitions: 1 } });
   const subject = encodeURIComponent(subjectName(namespace, 'pills'));
   const schema = JSON.parse(schemaText('pill'));
-  schema.fields.push({ name: 'extra', type: 'string', doc: 'No default: not compatible.' });
+  schema.fields.push({ name: 'extra', type: 'string', doc: 'Incompatible: no default.' });
   const { statusCode, body } = await request(
     `${engines.registryUrl}/subjects/${subject}/versions`,
     {
@@ -90,14 +100,14 @@ test('the registry refuses a schema that old readers could not read', async () =
   expect(statusCode).toBe(409);
 });
 
-test('every column of the raw table has a comment', async () => {
+test('every column has a comment', async () => {
   const { engines, namespace } = newNamespace();
   await provision({ ...engines, namespace, settings: { partitions: 1 } });
   const database = databaseName(namespace);
   const clickhouse = openClickHouse({ url: engines.clickhouseUrl, database });
   const result = await clickhouse.query({
-    query: `SELECT table, name, comment FROM system.columns WHERE database = {database:String}`,
-    query_params: { database },
+    query: `SELECT table, name, comment FROM system.columns WHERE database IN {databases:Array(String)}`,
+    query_params: { databases: [database, customersDatabaseName(namespace)] },
     format: 'JSONEachRow',
   });
   const columns = await result.json<{ name: string; comment: string }>();

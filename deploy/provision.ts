@@ -1,20 +1,19 @@
 import { randomInt } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
-import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { databaseName, openClickHouse } from '../lib/clickhouse.ts';
-import { nowMicros } from '../lib/clock.ts';
-import { createKafkaClient, type KafkaClient } from '../lib/kafka/client.ts';
+import { migrateDrainJobs } from '../domain/webhooks/deliveries/drain-jobs.ts';
+import { createKafkaClient, type KafkaClient } from '../lib/kafka/kafka-client.ts';
 import { openProducer } from '../lib/kafka/producer.ts';
+import { BACKFILL_AGE_MAX_MS, readTopicSettings } from '../lib/kafka/topic-settings.ts';
 import { countPartitions, createTopics } from '../lib/kafka/topics.ts';
-import { silentLog } from '../lib/log.ts';
+import { silentLog } from '../lib/log/log.ts';
+import { openDatabase } from '../lib/postgres/database.ts';
 import { migrate } from '../lib/postgres/migrate.ts';
-import { packageRoot } from '../lib/root.ts';
-import { BACKFILL_AGE_MAX_MS, readTopicSettings } from '../lib/settings.ts';
-import { migrateQueue } from '../lib/webhooks/queue.ts';
+import { grantRights } from '../lib/postgres/roles.ts';
+import { nowMicros } from '../lib/timing/clock.ts';
 import { createEncoder, type TopicSettings } from '../schemas/avro.ts';
 import { createSchemaClient, type SchemaClient } from '../schemas/registry.ts';
-import { TOPICS, type TopicId, type TopicSpec, topicName } from '../schemas/topics.ts';
+import { TOPICS, type TopicId, type TopicSpec, topicName } from '../schemas/topic-catalogue.ts';
+import { migrateClickHouse } from './provision-clickhouse.ts';
 
 export interface ProvisionOptions {
   readonly kafkaBrokers: string;
@@ -22,11 +21,11 @@ export interface ProvisionOptions {
   readonly clickhouseUrl: string;
   readonly postgresUrl: string;
   readonly namespace: string;
-  /** What a new epoch begins with; an existing one keeps its own. */
+  /** Settings of a new epoch; an existing epoch keeps its own. */
   readonly settings?: Partial<Omit<TopicSettings, 'epoch' | 'created_at'>>;
 }
 
-/** Settings of a new epoch. */
+/** Default settings of a new epoch. */
 export const DEFAULT_SETTINGS = {
   partitions: 12,
   repeat_window: 32_768,
@@ -35,14 +34,14 @@ export const DEFAULT_SETTINGS = {
   symbols_max: 100_000,
 } as const satisfies Omit<TopicSettings, 'epoch' | 'created_at'>;
 
-/** How long a provisioner waits for the one that made the meta topic to write the settings. */
+/** How long a provisioner waits until the creator of the meta topic has written the settings. */
 const OTHER_PROVISIONER_MS = 5_000;
 
 /**
- * Makes what the processes need: topics, the epoch and its settings, schemas, tables. Can be run
- * at any time, also by several at once; what exists is left as it is.
- * @returns the settings in force.
- * @throws Error before anything is made, when a setting is out of its bounds.
+ * Creates what the processes need: topics, the epoch and its settings, schemas, tables. May run at
+ * any time, also several times at once; existing objects stay as they are.
+ * @returns the settings in force
+ * @throws Error when a setting is out of bounds, before anything is created
  */
 export async function provision(options: ProvisionOptions): Promise<TopicSettings> {
   checkBackfillAge(options.settings?.backfill_age_ms ?? DEFAULT_SETTINGS.backfill_age_ms);
@@ -56,16 +55,29 @@ export async function provision(options: ProvisionOptions): Promise<TopicSetting
   return settings;
 }
 
-/** Our tables, then those of the queue, which its library makes in a schema of their own. */
-async function migratePostgres({ postgresUrl, namespace }: ProvisionOptions): Promise<void> {
+/**
+ * Creates our tables, then those of the queue, which its library keeps in a schema of its own, and
+ * grants the roles of the processes their rights in both.
+ */
+export async function migratePostgres({
+  postgresUrl,
+  namespace,
+}: Pick<ProvisionOptions, 'postgresUrl' | 'namespace'>): Promise<void> {
   await migrate(postgresUrl, namespace);
-  await migrateQueue(postgresUrl, namespace);
+  await migrateDrainJobs(postgresUrl, namespace);
+  const name = 'migrate-rights';
+  const db = openDatabase({ url: postgresUrl, namespace, name, log: silentLog, connectionsMax: 1 });
+  try {
+    await grantRights(db, namespace);
+  } finally {
+    await db.destroy();
+  }
 }
 
 function checkBackfillAge(ms: number): void {
   if (ms >= 0 && ms <= BACKFILL_AGE_MAX_MS) return;
   throw new Error(
-    `backfill_age_ms is ${ms}: give 0 to ${BACKFILL_AGE_MAX_MS} (7 days), the views rely on it.`,
+    `backfill_age_ms is ${ms}: give 0 to ${BACKFILL_AGE_MAX_MS} (7 days), on which the views rely.`,
   );
 }
 
@@ -75,14 +87,14 @@ async function provisionLog(
   options: ProvisionOptions,
 ): Promise<TopicSettings> {
   const { namespace } = options;
-  const wanted = { ...DEFAULT_SETTINGS, ...options.settings };
-  const made = await createTopics(
+  const initial = { ...DEFAULT_SETTINGS, ...options.settings };
+  const created = await createTopics(
     client,
-    (Object.keys(TOPICS) as TopicId[]).map((id) => topicRequest(namespace, id, wanted.partitions)),
+    (Object.keys(TOPICS) as TopicId[]).map((id) => topicRequest(namespace, id, initial.partitions)),
   );
   for (const id of Object.keys(TOPICS) as TopicId[]) await schemas.register(id);
 
-  const isOurs = made.includes(topicName(namespace, 'meta'));
+  const isOurs = created.includes(topicName(namespace, 'meta'));
   const deadline = performance.now() + (isOurs ? 0 : OTHER_PROVISIONER_MS);
   for (;;) {
     const known = await readTopicSettings(client, schemas, namespace);
@@ -93,7 +105,7 @@ async function provisionLog(
   const settings: TopicSettings = {
     epoch: newEpoch(),
     created_at: nowMicros(),
-    ...wanted,
+    ...initial,
     partitions: await countPartitions(client, topicName(namespace, 'pills')),
   };
   const encode = createEncoder('topic-settings', await schemas.register('meta'));
@@ -115,8 +127,8 @@ async function checkPartitions(
   const count = await countPartitions(client, topic);
   if (count === settings.partitions) return settings;
   throw new Error(
-    `${topic} has ${count} partitions, its epoch ${settings.epoch} was made with ` +
-      `${settings.partitions}. Another count needs a new epoch: see deploy/runbooks/epoch.md.`,
+    `${topic} has ${count} partitions, but its epoch ${settings.epoch} was created with ` +
+      `${settings.partitions}. Another count requires a new epoch: see deploy/runbooks/epoch.md.`,
   );
 }
 
@@ -136,22 +148,4 @@ function topicRequest(namespace: string, id: TopicId, pillPartitions: number) {
 function newEpoch(): string {
   const letters = 'abcdefghijkmnpqrstuvwxyz23456789';
   return Array.from({ length: 6 }, () => letters[randomInt(letters.length)]).join('');
-}
-
-/** Applies the numbered SQL files of deploy/sql/clickhouse; each holds one idempotent statement. */
-async function migrateClickHouse(options: ProvisionOptions): Promise<void> {
-  const database = databaseName(options.namespace);
-  const server = openClickHouse({ url: options.clickhouseUrl, database: 'default' });
-  const client = openClickHouse({ url: options.clickhouseUrl, database });
-  try {
-    await server.command({ query: `CREATE DATABASE IF NOT EXISTS ${database}` });
-    const folder = path.join(packageRoot, 'deploy', 'sql', 'clickhouse');
-    for (const file of readdirSync(folder)
-      .filter((name) => name.endsWith('.sql'))
-      .sort()) {
-      await client.command({ query: readFileSync(path.join(folder, file), 'utf8') });
-    }
-  } finally {
-    await Promise.all([server.close(), client.close()]);
-  }
 }

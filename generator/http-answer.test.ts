@@ -10,22 +10,25 @@ const NOTHING = { ok: 0, replayed: 0, refused: [], retry: [], reason: '', retryA
 const ROW = { index: 4 };
 
 describe('an answer to one pill', () => {
-  it.each([301, 401, 403, 404, 405, 415])('%d ends the run: no other pill would pass', (status) => {
-    expect(() => readSingleAnswer(ROW, answer(status, '<html>'))).toThrow(SendError);
-  });
+  it.each([301, 401, 403, 404, 405, 415])(
+    '%d ends the run, because no pill can succeed',
+    (status) => {
+      expect(() => readSingleAnswer(ROW, answer(status, '<html>'))).toThrow(SendError);
+    },
+  );
 
-  it.each([408, 429, 500, 502, 503])('%d is tried again, also with a body of garbage', (status) => {
+  it.each([408, 429, 500, 502, 503])('%d is retried, even with a garbage body', (status) => {
     const read = readSingleAnswer(ROW, answer(status, '{"code":', { retryAfter: '2' }));
     const reason = `HTTP ${status}`;
     expect(read).toEqual({ ...NOTHING, retry: [ROW], reason, retryAfterMs: 2_000 });
   });
 
-  it('a refusal carries its code and first fault', () => {
+  it('a refusal has its code and first fault', () => {
     const body = {
       code: 'pill_invalid',
-      errors: [{ pointer: '#/symbol', code: 'symbol_malformed', detail: 'Lower case.' }],
+      errors: [{ pointer: '#/symbol', code: 'symbol_malformed', detail: 'A symbol …' }],
     };
-    const reason = 'pill_invalid: #/symbol symbol_malformed Lower case.';
+    const reason = 'pill_invalid: #/symbol symbol_malformed A symbol …';
     const read = readSingleAnswer(ROW, answer(400, body));
     expect(read).toEqual({ ...NOTHING, refused: [{ index: 4, reason }] });
   });
@@ -40,11 +43,11 @@ describe('an answer to one pill', () => {
 describe('an answer to a batch', () => {
   const rows = [{ index: 10 }, { index: 11 }, { index: 12 }, { index: 13 }];
 
-  it.each(['', 'null', '[]', '"ok"', '{'])('a 200 with %s is no acknowledgement', (body) => {
+  it.each(['', 'null', '[]', '"ok"', '{'])('a 200 with %s is not an acknowledgement', (body) => {
     expect(readBatchAnswer(rows, answer(200, body))).toMatchObject({ ok: 0, retry: rows });
   });
 
-  it('results that name no row of ours count for nothing', () => {
+  it('results for unknown rows are ignored', () => {
     const results = [
       { index: 99, status: 'refused' },
       { index: 'x', status: 'unknown' },
@@ -52,7 +55,7 @@ describe('an answer to a batch', () => {
     expect(readBatchAnswer(rows, answer(200, { results }))).toMatchObject({ ok: 4, retry: [] });
   });
 
-  it('each row has one fate; the unknown ones are sent again', () => {
+  it('each row has one outcome; unknown ones are sent again', () => {
     const body = {
       status: 'partial',
       ok: 2,
@@ -74,7 +77,7 @@ describe('an answer to a batch', () => {
     });
   });
 
-  it('503 sends all again, 400 refuses all', () => {
+  it('503 retries all rows, 400 refuses all', () => {
     expect(readBatchAnswer(rows, answer(503))).toMatchObject({ retry: rows, refused: [] });
     expect(readBatchAnswer(rows, answer(400)).refused).toHaveLength(4);
   });
@@ -92,7 +95,7 @@ describe('Retry-After', () => {
     ['Fri, 20 Nov 2026 01:00:07 GMT', 7_000],
     ['Fri, 20 Nov 2026 00:00:00 GMT', 0],
   ])('%s is a wait of %d ms', (text, wait) => {
-    // A number below 0 is no delay, and Date.parse reads "-5" as a year.
+    // A negative number is not a delay, and Date.parse reads "-5" as a year.
     expect(retryAfterMs(text, now)).toBe(wait);
   });
 });

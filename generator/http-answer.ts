@@ -1,7 +1,7 @@
-import type { Attempt } from './retry.ts';
+import { type Attempt, NO_EFFECT } from './retry.ts';
 import { type NotOk, RETRY_AFTER_MAX_MS, SendError } from './sender.ts';
 
-/** An answer of the ingest server, as far as a sender looks at it. */
+/** The parts of the ingest server's answer that a sender evaluates. */
 export interface HttpAnswer {
   readonly status: number;
   readonly replayed: boolean;
@@ -15,10 +15,10 @@ interface Row {
 
 const REFUSED: ReadonlySet<number> = new Set([400, 409, 413, 422]);
 
-/** Reads the answer to one pill sent alone. @throws SendError when no try of ours can work. */
+/** Reads the answer to a single pill. @throws SendError when no further attempt can succeed */
 export function readSingleAnswer<R extends Row>(row: R, answer: HttpAnswer): Attempt<R> {
   if (answer.status === 200) {
-    return done(answer.replayed ? { replayed: 1 } : { ok: 1 });
+    return { ...NO_EFFECT, ...(answer.replayed ? { replayed: 1 } : { ok: 1 }) };
   }
   return readFailure([row], answer);
 }
@@ -27,7 +27,7 @@ export function readSingleAnswer<R extends Row>(row: R, answer: HttpAnswer): Att
 export function readBatchAnswer<R extends Row>(rows: readonly R[], answer: HttpAnswer): Attempt<R> {
   if (answer.status !== 200) return readFailure(rows, answer);
   const body = parseObject(answer.body);
-  if (body === undefined) return retry(rows, 'the answer to a batch was no JSON object', 0);
+  if (body === undefined) return retry(rows, 'the answer to a batch was not a JSON object', 0);
   const refused: NotOk[] = [];
   const again: R[] = [];
   const results = Array.isArray(body.results) ? (body.results as Record<string, unknown>[]) : [];
@@ -41,7 +41,7 @@ export function readBatchAnswer<R extends Row>(rows: readonly R[], answer: HttpA
   const reason = again.length === 0 ? '' : `${again.length} pills were not acknowledged`;
   const replayed = Number(body.replayed ?? 0);
   return {
-    // Counted from the rows: whatever is not listed was stored, now or before.
+    // Counted from the rows: every row that is not listed was stored, now or before.
     ok: rows.length - refused.length - again.length - replayed,
     replayed,
     refused,
@@ -51,7 +51,7 @@ export function readBatchAnswer<R extends Row>(rows: readonly R[], answer: HttpA
   };
 }
 
-/** A try that got no answer at all. */
+/** An attempt without any answer. */
 export function noAnswer<R extends Row>(rows: readonly R[], error: unknown): Attempt<R> {
   const { code, message } = error as { code?: string; message?: string };
   return retry(rows, `no answer (${code ?? message ?? String(error)})`, 0);
@@ -61,7 +61,7 @@ function readFailure<R extends Row>(rows: readonly R[], answer: HttpAnswer): Att
   const { status } = answer;
   const reason = reasonOf(parseObject(answer.body) ?? {}, `HTTP ${status}`);
   if (REFUSED.has(status)) {
-    return { ...done<R>({}), refused: rows.map(({ index }) => ({ index, reason })) };
+    return { ...NO_EFFECT, refused: rows.map(({ index }) => ({ index, reason })) };
   }
   if (status === 408 || status === 429 || status >= 500) {
     return retry(rows, reason, retryAfterMs(answer.retryAfter));
@@ -69,31 +69,24 @@ function readFailure<R extends Row>(rows: readonly R[], answer: HttpAnswer): Att
   throw new SendError(`The ingest server answered ${status}: ${reason}`);
 }
 
-function done<R>(counts: { ok?: number; replayed?: number }): Attempt<R> {
-  return { ok: 0, replayed: 0, refused: [], retry: [], reason: '', retryAfterMs: 0, ...counts };
-}
-
 function retry<R>(rows: readonly R[], reason: string, waitMs: number): Attempt<R> {
-  return { ...done<R>({}), retry: rows, reason, retryAfterMs: waitMs };
+  return { ...NO_EFFECT, retry: rows, reason, retryAfterMs: waitMs };
 }
 
 /** `code (first fault)` of a problem document (RFC 9457), or of a batch's row. */
 function reasonOf(problem: Readonly<Record<string, unknown>>, fallback: string): string {
   const code = problem.code ?? problem.title;
-  const [first] = Array.isArray(problem.errors) ? (problem.errors as Problem[]) : [];
-  const detail = first === undefined ? problem.detail : faultText(first);
-  const parts = [code, detail].filter((part) => typeof part === 'string' && part !== '');
+  const [first] = Array.isArray(problem.errors)
+    ? (problem.errors as Record<string, unknown>[])
+    : [];
+  const detail =
+    first === undefined ? problem.detail : texts(first.pointer, first.code, first.detail).join(' ');
+  const parts = texts(code, detail);
   return parts.length === 0 ? fallback : parts.join(': ').slice(0, 300);
 }
 
-interface Problem {
-  readonly pointer?: unknown;
-  readonly code?: unknown;
-  readonly detail?: unknown;
-}
-
-function faultText({ pointer, code, detail }: Problem): string {
-  return [pointer, code, detail].filter((part) => typeof part === 'string').join(' ');
+function texts(...parts: readonly unknown[]): unknown[] {
+  return parts.filter((part) => typeof part === 'string' && part !== '');
 }
 
 function parseObject(text: string): Record<string, unknown> | undefined {

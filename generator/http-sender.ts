@@ -1,22 +1,22 @@
 import { Pool } from 'undici';
-import { pillJson } from '../lib/pill-json.ts';
+import { pillJson } from '../schemas/public-pill.ts';
 import { type HttpAnswer, noAnswer, readBatchAnswer, readSingleAnswer } from './http-answer.ts';
 import { type Attempt, sendWithRetries } from './retry.ts';
 import { type RetryPolicy, SendError, type Sender } from './sender.ts';
 
-export interface HttpSenderOptions {
+interface HttpSenderOptions {
   /** Origin of the ingest server; one pill goes to `/api/pillole`, several to `…/batch`. */
   readonly url: string;
-  /** Generator credential, `gen_…`; needed where ingest is not on loopback. */
+  /** Generator credential, `gen_…`; required where ingest is not on loopback. */
   readonly credential?: string | undefined;
-  /** How a batch is written. */
+  /** Format of a batch. */
   readonly format?: 'ndjson' | 'json';
-  /** Requests at a time, at the most. */
+  /** Bound of concurrent requests. */
   readonly connections?: number;
   readonly retry: RetryPolicy;
 }
 
-/** The server's own deadline is 2 s; a silence longer than this is a dead connection. */
+/** The server's own deadline is 2 s; a connection silent for this long is dead. */
 const ANSWER_TIMEOUT_MS = 5_000;
 const PATH = '/api/pillole';
 
@@ -25,7 +25,7 @@ interface Row {
   readonly json: string;
 }
 
-/** Sends pills as any customer's generator would. */
+/** Sends pills over HTTP, as a customer's generator does. */
 export function createHttpSender(options: HttpSenderOptions): Sender {
   const pool = openPool(options);
   const format = options.format ?? 'ndjson';
@@ -48,16 +48,13 @@ export function createHttpSender(options: HttpSenderOptions): Sender {
   };
   const attempt = async (rows: readonly Row[]): Promise<Attempt<Row>> => {
     const [first] = rows;
+    const jsons = rows.map(({ json }) => json);
     let answer: HttpAnswer;
     try {
       if (rows.length === 1) answer = await post(PATH, 'application/json', first!.json);
-      else if (format === 'ndjson') {
-        const lines = rows.map(({ json }) => `${json}\n`).join('');
-        answer = await post(`${PATH}/batch`, 'application/x-ndjson', lines);
-      } else {
-        const array = `[${rows.map(({ json }) => json).join(',')}]`;
-        answer = await post(`${PATH}/batch`, 'application/json', array);
-      }
+      else if (format === 'json') {
+        answer = await post(`${PATH}/batch`, 'application/json', `[${jsons.join(',')}]`);
+      } else answer = await post(`${PATH}/batch`, 'application/x-ndjson', `${jsons.join('\n')}\n`);
     } catch (error) {
       return noAnswer(rows, error);
     }
@@ -77,7 +74,7 @@ function openPool({ url, connections }: HttpSenderOptions): Pool {
   try {
     origin = new URL(url).origin;
   } catch {
-    throw new SendError(`"${url}" is not an address of an ingest server.`);
+    throw new SendError(`"${url}" is not a valid URL of an ingest server.`);
   }
   return new Pool(origin, {
     connections: connections ?? 1,

@@ -1,23 +1,14 @@
-import { nowMicros } from '../lib/clock.ts';
-import type { KafkaClient } from '../lib/kafka/client.ts';
+import type { KafkaClient } from '../lib/kafka/kafka-client.ts';
 import { openProducer } from '../lib/kafka/producer.ts';
-import { requireTopicSettings } from '../lib/settings.ts';
+import { requireTopicSettings } from '../lib/kafka/topic-settings.ts';
+import { nowMicros } from '../lib/timing/clock.ts';
 import { createEncoder } from '../schemas/avro.ts';
 import { createPartitioner } from '../schemas/partition.ts';
 import { checkPill, type Pill } from '../schemas/pill.ts';
 import type { SchemaClient } from '../schemas/registry.ts';
-import { topicName } from '../schemas/topics.ts';
-import { type Attempt, sendWithRetries } from './retry.ts';
+import { topicName } from '../schemas/topic-catalogue.ts';
+import { type Attempt, NO_EFFECT, sendWithRetries } from './retry.ts';
 import type { NotOk, RetryPolicy, Sender } from './sender.ts';
-
-export interface KafkaSenderOptions {
-  readonly client: KafkaClient;
-  readonly schemas: SchemaClient;
-  readonly namespace: string;
-  /** Told as the pill's `source`. */
-  readonly source: string;
-  readonly retry: RetryPolicy;
-}
 
 interface Row {
   readonly index: number;
@@ -25,12 +16,23 @@ interface Row {
 }
 
 /**
- * Writes Avro to the pills topic, past the gateway. Nobody answers for a bad record there, so the
- * pills are checked here by the gateway's rules first. Repeats are told by consumers alone:
- * `replayed` stays 0.
+ * Writes Avro to the pills topic, bypassing the gateway. No answer refuses a bad record there, so the
+ * pills are first checked by the gateway's rules. Only consumers detect repeats: `replayed` stays 0.
  */
-export async function openKafkaSender(options: KafkaSenderOptions): Promise<Sender> {
-  const { client, schemas, namespace, source } = options;
+export async function openKafkaSender({
+  client,
+  schemas,
+  namespace,
+  source,
+  retry,
+}: {
+  readonly client: KafkaClient;
+  readonly schemas: SchemaClient;
+  readonly namespace: string;
+  /** The pills' `source`. */
+  readonly source: string;
+  readonly retry: RetryPolicy;
+}): Promise<Sender> {
   const settings = await requireTopicSettings(client, schemas, namespace);
   const encode = createEncoder('pill', await schemas.register('pills'));
   const partitionOf = createPartitioner(settings.partitions);
@@ -38,8 +40,7 @@ export async function openKafkaSender(options: KafkaSenderOptions): Promise<Send
   const topic = topicName(namespace, 'pills');
 
   const attempt = async (rows: readonly Row[]): Promise<Attempt<Row>> => {
-    const nothing = { ok: 0, replayed: 0, refused: [], retry: [], reason: '', retryAfterMs: 0 };
-    if (rows.length === 0) return nothing;
+    if (rows.length === 0) return NO_EFFECT;
     const records = rows.map(({ pill }) => ({
       topic,
       partition: partitionOf(pill.symbol),
@@ -48,9 +49,9 @@ export async function openKafkaSender(options: KafkaSenderOptions): Promise<Send
     }));
     try {
       await producer.produce(records);
-      return { ...nothing, ok: rows.length };
+      return { ...NO_EFFECT, ok: rows.length };
     } catch (error) {
-      return { ...nothing, retry: rows, reason: (error as Error).message };
+      return { ...NO_EFFECT, retry: rows, reason: (error as Error).message };
     }
   };
   return {
@@ -63,9 +64,9 @@ export async function openKafkaSender(options: KafkaSenderOptions): Promise<Send
         if (fault === undefined) rows.push({ index, pill });
         else refused.push({ index, reason: `${fault.pointer} ${fault.code} ${fault.detail}` });
       });
-      const sent = await sendWithRetries(rows, options.retry, attempt);
+      const sent = await sendWithRetries(rows, retry, attempt);
       return { ...sent, refused };
     },
-    close: () => producer.close(),
+    close: producer.close,
   };
 }

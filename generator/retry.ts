@@ -1,19 +1,28 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { backoffMs } from '../lib/backoff.ts';
+import { backoffMs } from '../lib/timing/backoff.ts';
 import type { NotOk, RetryPolicy, SendResult } from './sender.ts';
 
-/** What one try made of its rows; `retry` lists those to send again. */
+/** Outcome of one attempt; `retry` lists the rows to send again. */
 export interface Attempt<R> {
   readonly ok: number;
   readonly replayed: number;
   readonly refused: readonly NotOk[];
   readonly retry: readonly R[];
   readonly reason: string;
-  /** The server asked for at least this wait. */
+  /** Minimum wait requested by the server. */
   readonly retryAfterMs: number;
 }
 
-/** Repeats `attempt` with the rows that are left, until none is, or the policy ends it. */
+export const NO_EFFECT = {
+  ok: 0,
+  replayed: 0,
+  refused: [],
+  retry: [],
+  reason: '',
+  retryAfterMs: 0,
+};
+
+/** Repeats `attempt` with the remaining rows until none is left, or the policy ends the retries. */
 export async function sendWithRetries<R extends { readonly index: number }>(
   rows: readonly R[],
   policy: RetryPolicy,
@@ -36,7 +45,7 @@ export async function sendWithRetries<R extends { readonly index: number }>(
     }
     const waitMs = Math.max(made.retryAfterMs, backoffMs(tries - 1, policy));
     policy.onRetry?.(made.reason, tries, waitMs);
-    // An abort ends the wait; the rows get one last try, so that a stop seldom leaves a doubt.
+    // An abort ends the wait; one last attempt follows, so that few rows stay unknown at a stop.
     await sleep(waitMs, undefined, { signal: policy.signal }).catch(() => undefined);
   }
 }

@@ -1,50 +1,50 @@
-import type { BackoffOptions } from '../lib/backoff.ts';
+import type { BackoffOptions } from '../lib/timing/backoff.ts';
 import type { Pill } from '../schemas/pill.ts';
 
-/** A pill that was not accepted; `index` is its place in the call. */
+/** A pill that was not accepted; `index` is its index in the call. */
 export interface NotOk {
   readonly index: number;
   readonly reason: string;
 }
 
-/** What became of the pills of one call. */
+/** Outcome of the pills of one call. */
 export interface SendResult {
   /** Stored by this call. */
   readonly ok: number;
-  /** Known to the service already, with the same content. */
+  /** Stored before, with the same content. */
   readonly replayed: number;
-  /** Will never be accepted as they are. */
+  /** Invalid; another attempt cannot succeed. */
   readonly refused: readonly NotOk[];
-  /** Not acknowledged after all tries: sending them again with the same ids is safe. */
+  /** Not acknowledged after all attempts: sending them again with the same ids is safe. */
   readonly unknown: readonly NotOk[];
 }
 
-/** A way into the service. */
+/** Sends pills to the service. */
 export interface Sender {
   /**
-   * Sends pills in their order, trying again with the same ids where that can help.
-   * @throws SendError when neither another try nor another pill can work (wrong address, say).
+   * Sends pills in order, with retries under the same ids where these can succeed.
+   * @throws SendError when neither a retry nor another pill can succeed (e.g. a wrong address)
    */
   send(pills: readonly Pill[]): Promise<SendResult>;
   close(): Promise<void>;
 }
 
-/** Sending is set up wrongly; the message says how. */
+/** The sender is misconfigured; the message says how. */
 export class SendError extends Error {
   override readonly name = 'SendError';
 }
 
 export interface RetryPolicy extends BackoffOptions {
-  /** Tries of one call, the first one included. */
+  /** Attempts of one call, the first one included. */
   readonly triesMax: number;
-  /** Aborted: no further try. */
+  /** When aborted, no further retries are made. */
   readonly signal: AbortSignal;
-  /** Hears why a call must be repeated, before the wait. */
+  /** Called before the wait, with the reason of the retry. */
   readonly onRetry?: (reason: string, attempt: number, waitMs: number) => void;
 }
 
-/** Ten tries wait 23 s on average: longer than a restart of ingest or of a local broker. */
+/** Ten attempts wait 23 s on average: longer than a restart of ingest or of a local broker. */
 export const RETRY_DEFAULTS = { triesMax: 10, firstMs: 200, maxMs: 10_000 } as const;
 
-/** A server's `Retry-After` is followed up to this. */
+/** A server's `Retry-After` is respected up to this wait. */
 export const RETRY_AFTER_MAX_MS = 30_000;

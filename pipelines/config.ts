@@ -1,8 +1,12 @@
-import { type CommonConfig, readCommonConfig, readConfig } from '../lib/config.ts';
+import { type CommonConfig, readCommonConfig, readConfig } from '../lib/config/config.ts';
+import type { Context } from '../lib/kafka/log-context.ts';
 
 export interface PipelineConfig extends CommonConfig {
   readonly clickhouseUrl: string;
 }
+
+/** Dependencies of every processor. */
+export type ProcessorContext = Context<PipelineConfig>;
 
 /** Reads the settings of a processor from the environment. */
 export function readPipelineConfig(

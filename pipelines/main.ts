@@ -1,13 +1,20 @@
-import { openContext } from '../lib/context.ts';
-import { runProcess } from '../lib/run.ts';
+import { openContext } from '../lib/kafka/log-context.ts';
+import { runProcess } from '../lib/run/run-process.ts';
 import { startAnalytics } from './analytics/processor.ts';
-import { readPipelineConfig } from './config.ts';
+import { type ProcessorContext, readPipelineConfig } from './config.ts';
 import { startLatest } from './latest/processor.ts';
+import { startRejections } from './rejections/processor.ts';
 import { TOPOLOGY } from './topology.ts';
 import { readWebhooksConfig } from './webhooks/config.ts';
 import { startWebhooks } from './webhooks/processor.ts';
 
-const START = { latest: startLatest, analytics: startAnalytics };
+const START = {
+  latest: startLatest,
+  async analytics(context: ProcessorContext): Promise<void> {
+    await startAnalytics(context);
+    startRejections(context);
+  },
+};
 
 const [, , name = ''] = process.argv;
 
@@ -24,7 +31,7 @@ if (name === 'latest' || name === 'analytics') {
     async (config, life) => startWebhooks(await openContext(name, config, life)),
   );
 } else {
-  const known = Object.keys(TOPOLOGY).join(', ');
+  const known = [...new Set(Object.values(TOPOLOGY).map((one) => one.process))].join(', ');
   process.stderr.write(`Usage: main.js <processor>. There is no processor "${name}": ${known}.\n`);
   process.exit(2);
 }

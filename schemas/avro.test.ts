@@ -6,7 +6,7 @@ import { schemaFolder } from './folder.ts';
 
 const writerSchemas = (id: number) => (id === 7 ? schemaText('pill') : 'unknown');
 
-/** Golden bytes of released versions. A row is never changed; a new version adds its own. */
+/** Golden bytes of released versions. Rows are never changed; a new version adds a row. */
 interface Golden {
   readonly schema: SchemaName;
   /** The writer's schema file of that release, under fixtures. */
@@ -19,31 +19,38 @@ const golden: Record<string, Golden> = JSON.parse(
   readFileSync(new URL('fixtures/golden.json', schemaFolder), 'utf8'),
 );
 
+/** The last row of each schema is its current version. */
+const current = new Map(Object.entries(golden).map(([name, row]) => [row.schema, name]));
+
 /** Bytes are written as hex in the fixtures. */
-const revive = (value: Record<string, unknown>) =>
-  Object.fromEntries(
-    Object.entries(value).map(([name, field]) => [
-      name,
-      typeof field === 'object' && field !== null
-        ? Buffer.from((field as { hex: string }).hex, 'hex')
-        : field,
-    ]),
-  );
+function revive(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(revive);
+  if (typeof value !== 'object' || value === null) return value;
+  if ('hex' in value) return Buffer.from(String(value.hex), 'hex');
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, revive(field)]));
+}
 
 describe('golden bytes of released versions', () => {
   test.each(Object.entries(golden))('%s decodes to the same value', (_, row) => {
     const writer = readFileSync(new URL(`fixtures/${row.writer}`, schemaFolder), 'utf8');
     const decoded = createDecoder(row.schema, () => writer).decode(Buffer.from(row.hex, 'hex'));
-    expect(decoded).toEqual({ ok: true, value: revive(row.value) });
+    // Later versions add fields, which have their defaults.
+    expect(decoded).toEqual({
+      ok: true,
+      value: expect.objectContaining(revive(row.value) as object),
+    });
   });
 
-  test.each(Object.entries(golden))('%s is what today’s encoder writes', (_, row) => {
-    const bytes = createEncoder(row.schema, 7)(revive(row.value) as never);
-    expect(bytes.toString('hex')).toBe(row.hex);
-  });
+  test.each(Object.entries(golden).filter(([name, { schema }]) => current.get(schema) === name))(
+    '%s equals the output of the current encoder',
+    (_, row) => {
+      const bytes = createEncoder(row.schema, 7)(revive(row.value) as never);
+      expect(bytes.toString('hex')).toBe(row.hex);
+    },
+  );
 });
 
-/** avsc's bound of a long: one below 2^53 - 1. The year 2255. */
+/** avsc's bound of a long: one below 2^53 - 1, in the year 2255. */
 const LONG_MAX = Number.MAX_SAFE_INTEGER - 1;
 
 const pill = fc.record({
@@ -59,7 +66,7 @@ const pill = fc.record({
 });
 
 describe('codec', () => {
-  test('round trip: any pill comes back as it was', () => {
+  test('round trip: any pill decodes to itself', () => {
     const encode = createEncoder('pill', 7);
     const decoder = createDecoder('pill', writerSchemas);
     fc.assert(
@@ -69,7 +76,7 @@ describe('codec', () => {
     );
   });
 
-  test('a buffer that was handed out is not written again', () => {
+  test('a returned buffer is never overwritten', () => {
     const encode = createEncoder('pill', 7);
     fc.assert(
       fc.property(pill, pill, (first, second) => {
@@ -111,7 +118,10 @@ describe('codec', () => {
   });
 
   test('every field of every schema is documented', () => {
-    for (const name of ['pill', 'latest-pill', 'rejected-record', 'topic-settings'] as const) {
+    for (const name of [
+      ...['pill', 'latest-pill', 'rejected-record', 'topic-settings'],
+      'refusal-report',
+    ] as SchemaName[]) {
       const schema = JSON.parse(schemaText(name));
       expect(schema.doc, name).toMatch(/\w/);
       for (const field of schema.fields) expect(field.doc, `${name}.${field.name}`).toMatch(/\w/);

@@ -1,28 +1,23 @@
 import { readFileSync } from 'node:fs';
 import avro from 'avsc';
 import { schemaFolder } from './folder.ts';
-import type { PillRecord } from './pill.ts';
+import type { Pill, PillRecord } from './pill.ts';
+import type { LogPill } from './public-pill.ts';
 import type { Micros } from './timestamp.ts';
 
-/** The newest pill of a symbol, as `pills.latest.v1` keeps it; see latest-pill.avsc. */
-export interface LatestPill {
+/** The newest pill of a symbol, as stored in `pills.latest.v1`; see latest-pill.avsc. */
+export interface LatestPill extends Pill {
   readonly epoch: string;
   readonly offset: number;
   readonly last_offset: number | null;
   readonly processed_offset: number;
   readonly prev_offset: number | null;
-  readonly id: string;
-  readonly timestamp: Micros;
-  readonly symbol: string;
-  readonly gross_spread_percent: number;
-  readonly market_state: string;
-  readonly confidence: number;
   readonly received_at: Micros;
   readonly source: string | null;
   readonly backfill: boolean;
 }
 
-/** A record without effect and why; see rejected-record.avsc. */
+/** A record without effect, and the reason; see rejected-record.avsc. */
 export interface RejectedRecord {
   readonly epoch: string;
   readonly partition: number;
@@ -34,6 +29,33 @@ export interface RejectedRecord {
   readonly value: Buffer | null;
   readonly value_bytes: number;
   readonly value_sha256: string;
+  readonly source: string | null;
+}
+
+/** What one run of an ingest process answered without writing to the log; see refusal-report.avsc. */
+export interface RefusalReport {
+  readonly reporter: string;
+  readonly counts: readonly RefusalCount[];
+  readonly samples: readonly RefusalSample[];
+}
+
+export interface RefusalCount {
+  readonly since: Micros;
+  readonly source: string;
+  readonly code: string;
+  readonly fault: string;
+  readonly count: number;
+}
+
+export interface RefusalSample {
+  readonly number: number;
+  readonly at: Micros;
+  readonly source: string;
+  readonly code: string;
+  readonly fault: string;
+  readonly reason: string;
+  readonly body: Buffer;
+  readonly body_bytes: number;
 }
 
 /** Settings that decide effect; see topic-settings.avsc. */
@@ -48,24 +70,14 @@ export interface TopicSettings {
 }
 
 /** A pill in a binary frame of the stream; see stream-pills.avsc. */
-export interface StreamPill {
-  readonly partition: number;
-  readonly offset: number;
+export interface StreamPill extends LogPill {
   readonly prev_offset: number | null;
-  readonly id: string;
-  readonly timestamp: Micros;
-  readonly symbol: string;
-  readonly gross_spread_percent: number;
-  readonly market_state: string;
-  readonly confidence: number;
-  readonly received_at: Micros;
   readonly late: boolean;
-  readonly backfill: boolean;
   readonly replayed: boolean;
   readonly skipped: number;
 }
 
-/** What a binary frame of the stream holds; see stream-pills.avsc. */
+/** Content of a binary frame of the stream; see stream-pills.avsc. */
 export interface StreamPills {
   readonly sent_at: Micros;
   readonly pills: readonly StreamPill[];
@@ -76,6 +88,7 @@ export interface SchemaValues {
   readonly pill: PillRecord;
   readonly 'latest-pill': LatestPill;
   readonly 'rejected-record': RejectedRecord;
+  readonly 'refusal-report': RefusalReport;
   readonly 'topic-settings': TopicSettings;
   readonly 'stream-pills': StreamPills;
 }
@@ -87,12 +100,12 @@ const HEADER_BYTES = 5;
 
 const types = new Map<SchemaName, avro.Type>();
 
-/** The text of a schema file, as it is registered. */
+/** Text of a schema file, as registered. */
 export function schemaText(name: SchemaName): string {
   return readFileSync(new URL(`${name}.avsc`, schemaFolder), 'utf8');
 }
 
-/** The Avro type of a schema file. Its canonical form, as the specification asks, is `schema()`. */
+/** Avro type of a schema file. Its `schema()` is the canonical form of the specification. */
 export function typeOf(name: SchemaName): avro.Type {
   let type = types.get(name);
   if (type === undefined) {
@@ -107,8 +120,8 @@ export type Encode<T> = (value: T) => Buffer;
 /** Encodes values of one schema in the Confluent wire format. */
 export function createEncoder<N extends SchemaName>(name: N, id: number): Encode<SchemaValues[N]> {
   const type = typeOf(name);
-  // One buffer for all calls: avsc writes until it is too short, and says by how much. A copy of
-  // the used part leaves, which costs less than Type.toBuffer's two passes.
+  // One buffer for all calls: when it is too short, avsc returns by how much. Copying the used part
+  // costs less than the two passes of Type.toBuffer.
   let scratch = Buffer.allocUnsafe(1024);
   return (value) => {
     let end = type.encode(value, scratch, HEADER_BYTES);
@@ -124,11 +137,15 @@ export function createEncoder<N extends SchemaName>(name: N, id: number): Encode
   };
 }
 
+export type Decoder<T> = {
+  decode(bytes: Buffer | null): Decoded<T> | { readonly pendingSchema: number };
+};
+
 export type Decoded<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly code: DecodeFaultCode; readonly reason: string };
 
-/** Codes of records that no schema opens; they are part of `pills.rejected.v1`. */
+/** Codes of records that no schema decodes; they are part of `pills.rejected.v1`. */
 export type DecodeFaultCode =
   | 'avro_empty'
   | 'avro_no_magic'
@@ -136,22 +153,14 @@ export type DecodeFaultCode =
   | 'schema_unknown'
   | 'schema_incompatible';
 
-/** Answers a writer schema by its id: the schema text, `unknown`, or `pending` when not loaded. */
+/** Finds a writer schema by its id: the schema text, `unknown`, or `pending` when not loaded. */
 export type WriterSchemas = (id: number) => string | 'unknown' | 'pending';
 
-export interface Decoder<T> {
-  /** @returns the value, a fault, or the id of a writer schema that must be loaded first. */
-  decode(bytes: Buffer | null): Decoded<T> | { readonly pendingSchema: number };
-}
-
 /**
- * Decodes values of any writer schema that resolves to ours: the reader's schema is the file's.
+ * Decodes values of any writer schema that resolves to the schema file, which is the reader's schema.
  * Never throws, whatever the bytes.
  */
-export function createDecoder<N extends SchemaName>(
-  name: N,
-  writerSchemas: WriterSchemas,
-): Decoder<SchemaValues[N]> {
+export function createDecoder<N extends SchemaName>(name: N, writerSchemas: WriterSchemas) {
   const reader = typeOf(name);
   const resolvers = new Map<number, { type: avro.Type; resolver: avro.Resolver }>();
   const load = (id: number) => {
@@ -165,10 +174,14 @@ export function createDecoder<N extends SchemaName>(
     return entry;
   };
   return {
-    decode(bytes) {
+    /** @returns the value, a fault, or the id of a writer schema that must be loaded first */
+    decode(bytes: Buffer | null): Decoded<SchemaValues[N]> | { readonly pendingSchema: number } {
       if (bytes === null || bytes.length === 0) return fault('avro_empty', 'No value.');
       if (bytes[0] !== MAGIC_BYTE || bytes.length < HEADER_BYTES) {
-        return fault('avro_no_magic', 'Not in the Confluent wire format (byte 0, schema id).');
+        return fault(
+          'avro_no_magic',
+          'The value is not in the Confluent wire format (byte 0, schema id).',
+        );
       }
       const id = bytes.readInt32BE(1);
       let writer: ReturnType<typeof load>;

@@ -15,7 +15,7 @@ test.each([
   expect(murmur2(Buffer.from(text))).toBe(hash);
 });
 
-test('any key goes where kafkajs sends it', () => {
+test('any key has the partition that kafkajs selects', () => {
   const partition = Partitioners.DefaultPartitioner();
   fc.assert(
     fc.property(

@@ -3,8 +3,8 @@ const M = 0x5bd1e995;
 const R = 24;
 
 /**
- * murmur2 as Kafka's Java client computes it (org.apache.kafka.common.utils.Utils.murmur2).
- * @returns a signed 32-bit hash of the bytes.
+ * murmur2 as in Kafka's Java client (org.apache.kafka.common.utils.Utils.murmur2).
+ * @returns a signed 32-bit hash of the bytes
  */
 export function murmur2(data: Uint8Array): number {
   const length = data.length;
@@ -24,15 +24,15 @@ export function murmur2(data: Uint8Array): number {
   return h ^ (h >>> 15);
 }
 
-/** Partition of a symbol: toPositive(murmur2(UTF-8)) mod count, as Java and kafkajs choose. */
+/** Partition of a symbol: toPositive(murmur2(UTF-8)) mod count, as in Java and kafkajs. */
 export function partitionOf(symbol: string, partitions: number): number {
   return (murmur2(Buffer.from(symbol, 'utf8')) & 0x7fffffff) % partitions;
 }
 
-/** Symbols that a partitioner remembers; over it, it starts again from none. */
+/** Bound of a partitioner's cache; at the bound, the cache is cleared. */
 const REMEMBERED_MAX = 100_000;
 
-/** As `partitionOf`, remembering the last symbols: the hot path asks for few of them, often. */
+/** As `partitionOf`, with a cache: the hot path asks for few symbols, often. */
 export function createPartitioner(partitions: number) {
   const known = new Map<string, number>();
   return (symbol: string): number => {

@@ -90,12 +90,12 @@ describe('parsePill', () => {
     expect(parsed.ok && Object.is(parsed.pill.confidence, 0)).toBe(true);
   });
 
-  test('what is accepted at the edge is accepted by every consumer', () => {
+  test('every consumer accepts the pills that the gateway accepts at its limits', () => {
     const parsed = parsePill(good, rules);
     expect(parsed.ok && checkPill(parsed.pill, rules)).toEqual([]);
   });
 
-  test('identities of different pairs differ', () => {
+  test('different pairs have different identities', () => {
     expect(identityOf({ symbol: 'A', id: 'BC' })).not.toBe(identityOf({ symbol: 'AB', id: 'C' }));
   });
 });

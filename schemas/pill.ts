@@ -1,7 +1,8 @@
 import type { Fault, FaultCode } from './fault.ts';
+import { numberHint } from './number-hint.ts';
 import { type Micros, parseTimestamp } from './timestamp.ts';
 
-/** The six fields a generator sends; names as on the wire, times in microseconds. */
+/** The six fields that a generator sends; names as on the wire, times in microseconds. */
 export interface Pill {
   readonly id: string;
   readonly timestamp: Micros;
@@ -11,14 +12,14 @@ export interface Pill {
   readonly confidence: number;
 }
 
-/** A pill as it stands in the log: the sender's fields and what the gateway added. */
+/** A pill in the log: the sender's fields, and the fields that the gateway added. */
 export interface PillRecord extends Pill {
   readonly received_at: Micros | null;
   readonly source: string | null;
   readonly kind: string | null;
 }
 
-/** What a pill says, apart from its identity. */
+/** The fields of a pill apart from its identity. */
 export type PillContent = Pick<
   Pill,
   'timestamp' | 'gross_spread_percent' | 'market_state' | 'confidence'
@@ -35,7 +36,7 @@ export type ParsedPill =
   | { readonly ok: true; readonly pill: Pill }
   | { readonly ok: false; readonly faults: readonly Fault[] };
 
-/** A generator's clock may be this far ahead. */
+/** A generator's clock may be ahead by this much. */
 export const FUTURE_MAX_MICROS = 5 * 60 * 1_000_000;
 export const SPREAD_MAX = 1e6;
 
@@ -49,7 +50,7 @@ const FIELDS = [
 ] as const;
 const FIELD_SET: ReadonlySet<string> = new Set(FIELDS);
 
-/** Form of a symbol, for documents. */
+/** Form of a symbol, for schemas. */
 export const SYMBOL_PATTERN = '^[A-Z0-9^][A-Z0-9.:/_&=^-]{0,31}$';
 const SYMBOL = new RegExp(SYMBOL_PATTERN);
 const PRINTABLE_ASCII = /^[\x20-\x7e]{1,128}$/;
@@ -61,35 +62,44 @@ const STATE = /^[\p{L}\p{M}\p{Nd} _\-./:()+]{1,32}$/u;
 
 const SOURCE = /^[\x20-\x7e]{1,64}$/;
 
-/** Whether a text may say where a pill came from: 1 to 64 printable ASCII characters. */
+/** Whether a text is a valid `source`: 1 to 64 printable ASCII characters. */
 export function isSource(text: string): boolean {
   return SOURCE.test(text);
 }
 
-/** Symbols for canaries and tests begin so: they reach only those who name them. */
+/** Prefix of symbols for canaries and tests, which reach only readers that name them. */
 export const TEST_PREFIX = 'TEST:';
 
 export function isTestSymbol(symbol: string): boolean {
   return symbol.startsWith(TEST_PREFIX);
 }
 
-/** Whether the text has the form of a symbol: capitals, digits and . : / _ & = ^ -, at most 32 */
+/** Whether the text is a symbol: 1 to 32 capital letters, digits and . : / _ & = ^ - */
 export function isSymbol(text: string): boolean {
   return SYMBOL.test(text);
 }
 
-/** Whether a pill may have this market state: 1 to 32 letters, digits, spaces or _ - . / : ( ) + */
+/** Whether the text is an id of a pill. */
+export function isId(text: string): boolean {
+  return PRINTABLE_ASCII.test(text) || PRINTABLE.test(text);
+}
+
+export const ID_HINT = 'An id has 1 to 128 printable characters.';
+export const MARKET_STATE_HINT =
+  'A market state has 1 to 32 letters, digits, spaces or _ - . / : ( ) +, e.g. open.';
+
+/** Whether the text is a market state: 1 to 32 letters, digits, spaces or _ - . / : ( ) + */
 export function isMarketState(text: string): boolean {
   return STATE_ASCII.test(text) || STATE.test(text);
 }
 
-/** What makes two records the same pill: the first with it has effect. */
+/** Identity of a pill: the first record with an identity has effect. */
 export function identityOf(pill: Pick<Pill, 'symbol' | 'id'>): string {
-  // A newline is in neither part, so no two pairs share a text.
+  // Neither part can contain a newline, so distinct pairs give distinct texts.
   return `${pill.symbol}\n${pill.id}`;
 }
 
-/** Whether two pills of one identity say the same, compared as parsed values. */
+/** Whether two pills of one identity have the same content, compared as parsed values. */
 export function isSameContent(a: PillContent, b: PillContent): boolean {
   return (
     a.timestamp === b.timestamp &&
@@ -100,8 +110,8 @@ export function isSameContent(a: PillContent, b: PillContent): boolean {
 }
 
 /**
- * Parses what `JSON.parse` made of a body into a pill.
- * @returns the pill, or every fault at once with its pointer.
+ * Parses the result of `JSON.parse` into a pill.
+ * @returns the pill, or all faults with their pointers
  */
 export function parsePill(value: unknown, rules: PillRules): ParsedPill {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -136,7 +146,7 @@ export function parsePill(value: unknown, rules: PillRules): ParsedPill {
 
 /**
  * Checks a decoded record by the same rules: consumers trust no producer.
- * @returns every fault; empty when the record is a valid pill.
+ * @returns all faults; empty when the record is a valid pill
  */
 export function checkPill(pill: Pill, rules: PillRules): readonly Fault[] {
   const faults: Fault[] = [];
@@ -183,7 +193,7 @@ function readString(
     return undefined;
   }
   if (!value.isWellFormed()) {
-    faults.push(fault(`#/${name}`, 'lone_surrogate', 'Half of a surrogate pair; send whole ones.'));
+    faults.push(fault(`#/${name}`, 'lone_surrogate', 'Contains half of a surrogate pair.'));
     return undefined;
   }
   return value;
@@ -199,8 +209,8 @@ function readNumber(
   if (!Object.hasOwn(input, name)) return undefined;
   const value = input[name];
   if (typeof value !== 'number') {
-    const hint = typeof value === 'string' ? ' Send it without quotes.' : '';
-    faults.push(fault(`#/${name}`, 'not_a_number', `Got ${describe(value)}.${hint}`));
+    const detail = `Got ${describe(value)}.${numberHint(value, true)}`;
+    faults.push(fault(`#/${name}`, 'not_a_number', detail));
     return undefined;
   }
   checkRange(value, name, min, max, faults);
@@ -232,14 +242,14 @@ function readTimestamp(
 function checkFuture(timestamp: Micros, now: Micros, faults: Fault[]): void {
   if (timestamp <= now + FUTURE_MAX_MICROS) return;
   const ahead = Math.round((timestamp - now) / 1e6);
-  const hint = `${ahead} s ahead of our clock, limit 300 s. Is the generator's clock in UTC?`;
+  const hint = `${ahead} s ahead of the server's clock, limit 300 s. Is the generator's clock in UTC?`;
   faults.push(fault('#/timestamp', 'timestamp_in_future', hint));
 }
 
 function checkId(id: string, faults: Fault[]): void {
-  if (PRINTABLE_ASCII.test(id) || PRINTABLE.test(id)) return;
-  if (id.includes('\ufffd')) faults.push(fault('#/id', 'invalid_utf8', 'Holds U+FFFD.'));
-  else faults.push(fault('#/id', 'id_malformed', 'Send 1 to 128 printable characters.'));
+  if (isId(id)) return;
+  if (id.includes('\ufffd')) faults.push(fault('#/id', 'invalid_utf8', 'Contains U+FFFD.'));
+  else faults.push(fault('#/id', 'id_malformed', ID_HINT));
 }
 
 function checkSymbol(symbol: string, faults: Fault[]): void {
@@ -247,18 +257,28 @@ function checkSymbol(symbol: string, faults: Fault[]): void {
   faults.push(fault('#/symbol', 'symbol_malformed', hintForSymbol(symbol)));
 }
 
-function hintForSymbol(symbol: string): string {
-  if (symbol === '') return 'Empty.';
+/** Why a symbol is malformed, and the symbol that was probably meant. */
+export function hintForSymbol(symbol: string): string {
+  if (symbol === '') return 'The symbol is empty.';
   if (symbol.length > 32) return `${symbol.length} characters, limit 32.`;
-  if (symbol !== symbol.toUpperCase() && SYMBOL.test(symbol.toUpperCase())) return 'Lower case.';
-  if (/\s/.test(symbol)) return 'White space.';
-  return 'Allowed: capital letters, digits and . : / _ & = ^ -, e.g. 7203.T.';
+  const meant = probableSymbol(symbol);
+  const suggestion = meant === undefined ? '' : ` Perhaps you mean ${meant}.`;
+  return `A symbol has 1 to 32 of the characters A–Z, 0–9 and . : / _ & = ^ -, e.g. 7203.T.${suggestion}`;
+}
+
+/**
+ * The symbol that a malformed text probably means: in capitals, without white space, and with
+ * full-width characters narrow (Unicode NFKC). @returns undefined if the result is not a symbol
+ */
+export function probableSymbol(text: string): string | undefined {
+  if (text.length > 64) return undefined;
+  const symbol = text.normalize('NFKC').replaceAll(/\s/g, '').toUpperCase();
+  return SYMBOL.test(symbol) ? symbol : undefined;
 }
 
 function checkState(state: string, faults: Fault[]): void {
   if (isMarketState(state)) return;
-  const hint = 'Send 1 to 32 letters, digits, spaces or _ - . / : ( ) +.';
-  faults.push(fault('#/market_state', 'market_state_malformed', hint));
+  faults.push(fault('#/market_state', 'market_state_malformed', MARKET_STATE_HINT));
 }
 
 function checkRange(value: number, name: string, min: number, max: number, faults: Fault[]): void {
@@ -276,8 +296,8 @@ function describe(value: unknown): string {
 }
 
 function pointerTo(key: string): string {
-  // RFC 6901: ~ and / are escaped; as a URI fragment the rest is percent-encoded. Cut, so that
-  // an answer never carries a kilobyte of somebody's key.
+  // RFC 6901: ~ and / are escaped; in a URI fragment the rest is percent-encoded. Truncated, so that
+  // an answer never contains a kilobyte of a sender's key.
   const cut = key.slice(0, 64).toWellFormed();
   return `#/${encodeURIComponent(cut.replaceAll('~', '~0').replaceAll('/', '~1'))}`;
 }

@@ -17,11 +17,11 @@ test.each([
   'k7f3:0-1;1-2',
   'k7f3:0-99999999999999999',
   `k7f3:${'0-1,'.repeat(10_000)}`,
-])('%s is no position', (text) => {
+])('%s is not a position', (text) => {
   expect(parsePosition(text)).toBeUndefined();
 });
 
-test('a position lists each partition once, ascending, and comes back as it was', () => {
+test('a position lists each partition once, ascending, and parses back to itself', () => {
   const offsets = fc.uniqueArray(
     fc.tuple(fc.nat({ max: 99_999 }), fc.nat({ max: Number.MAX_SAFE_INTEGER })),
     { selector: ([partition]) => partition, maxLength: 50 },
@@ -39,7 +39,7 @@ test('an empty position means the beginning', () => {
   expect(parsePosition('k7f3:')).toEqual({ epoch: 'k7f3', offsets: new Map() });
 });
 
-test('a cursor is partition and offset', () => {
+test('a cursor has a partition and an offset', () => {
   expect(parseCursor('3-132')).toEqual({ partition: 3, offset: 132 });
   for (const text of ['3', '3-', '-3', 'a-b', '3-1 ', '3-1-1']) {
     expect(parseCursor(text)).toBeUndefined();

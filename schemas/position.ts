@@ -1,7 +1,7 @@
-/** `"<partition>-<offset>"`: where one pill stands in the log. */
+/** `"<partition>-<offset>"`: where a pill is in the log. */
 export type Cursor = string;
 
-/** Highest offset handed over, by partition. A partition that is absent is at its beginning. */
+/** Highest offset handed over, by partition. An absent partition is at its beginning. */
 export type Offsets = ReadonlyMap<number, number>;
 
 /** All pills up to and including these offsets were handed over. */
@@ -10,13 +10,13 @@ export interface Position {
   readonly offsets: Offsets;
 }
 
-/** Longest position text that is read: 1,000 partitions of 20 characters and the epoch. */
+/** Longest position text that is parsed: 1,000 partitions of 20 characters and the epoch. */
 export const POSITION_LENGTH_MAX = 20_480;
 
 const ONE_CURSOR = '(0|[1-9][0-9]{0,4})-(0|[1-9][0-9]{0,15})';
 export const EPOCH_PATTERN = '^[a-z0-9]{1,16}$';
-/** A cursor or a position: its form, for documents. */
-export const PLACE_PATTERN = `^(${ONE_CURSOR}|[a-z0-9]{1,16}:(${ONE_CURSOR}(,${ONE_CURSOR})*)?)$`;
+/** Form of a cursor or a position, for schemas. */
+export const CURSOR_OR_POSITION_PATTERN = `^(${ONE_CURSOR}|[a-z0-9]{1,16}:(${ONE_CURSOR}(,${ONE_CURSOR})*)?)$`;
 const CURSOR = new RegExp(`^${ONE_CURSOR}$`);
 const EPOCH = new RegExp(EPOCH_PATTERN);
 
@@ -24,7 +24,7 @@ export function formatCursor(partition: number, offset: number): Cursor {
   return `${partition}-${offset}`;
 }
 
-/** @returns partition and offset, or undefined when the text is not a cursor. */
+/** @returns partition and offset, or undefined when the text is not a cursor */
 export function parseCursor(text: string): { partition: number; offset: number } | undefined {
   const match = CURSOR.exec(text);
   if (match === null) return undefined;
@@ -38,7 +38,7 @@ export function formatPosition(epoch: string, offsets: Offsets): string {
   return `${epoch}:${parts.map(([partition, offset]) => `${partition}-${offset}`).join(',')}`;
 }
 
-/** @returns the position, or undefined when the text is not one (a partition twice, say). */
+/** @returns the position, or undefined when the text is none (e.g. names a partition twice) */
 export function parsePosition(text: string): Position | undefined {
   if (text.length > POSITION_LENGTH_MAX) return undefined;
   const colon = text.indexOf(':');

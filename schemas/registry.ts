@@ -1,37 +1,31 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { COMPATIBILITY, SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry';
 import { schemaText, type WriterSchemas } from './avro.ts';
-import { subjectName, TOPICS, type TopicId } from './topics.ts';
+import { subjectName, TOPICS, type TopicId } from './topic-catalogue.ts';
 
-/** How long an id that the registry does not know stays unknown. A look-up costs 10 to 27 ms. */
+/** Time for which an unknown schema id stays cached as unknown. A request costs 10 to 27 ms. */
 const UNKNOWN_TTL_MS = 30_000;
-/** Ids remembered as unknown; a producer of random ids must not fill the memory. */
+/** Bound of ids cached as unknown: a producer of random ids must not fill the memory. */
 const UNKNOWN_IDS_MAX = 10_000;
 
 const REGISTER_TRIES = 5;
 const REGISTER_PAUSE_MS = 200;
 
-export interface SchemaClient {
-  /** Registers a topic's schema under `<topic>-value` with FULL_TRANSITIVE. @returns its id. */
-  register(topic: TopicId): Promise<number>;
-  /** Loads a writer schema by id. Rejects while the registry does not answer. */
-  load(id: number): Promise<void>;
-  /** What was loaded so far. */
-  readonly writerSchemas: WriterSchemas;
-}
+export type SchemaClient = ReturnType<typeof createSchemaClient>;
 
-/** A client of the schema registry that caches schemas, and ids that it does not know. */
-export function createSchemaClient(url: string, namespace: string): SchemaClient {
+/** A client of the schema registry that caches schemas and unknown ids. */
+export function createSchemaClient(url: string, namespace: string) {
   const registry = new SchemaRegistry({
     host: url,
-    // One try each: the callers have a retry clock of their own.
+    // One attempt each: the callers retry themselves.
     retry: { retries: 0, initialRetryTimeInSecs: 0.05, maxRetryTimeInSecs: 1 },
   });
   const texts = new Map<number, string>();
   const unknownSince = new Map<number, number>();
 
   return {
-    async register(topic) {
+    /** Registers a topic's schema under `<topic>-value` with FULL_TRANSITIVE. @returns its id */
+    async register(topic: TopicId): Promise<number> {
       const text = schemaText(TOPICS[topic].value);
       const subject = subjectName(namespace, topic);
       const register = () =>
@@ -39,8 +33,8 @@ export function createSchemaClient(url: string, namespace: string): SchemaClient
           { type: SchemaType.AVRO, schema: text },
           { subject, compatibility: COMPATIBILITY.FULL_TRANSITIVE },
         );
-      // The library sets the compatibility of a new subject after its first version. What another
-      // process is doing at that moment makes it fail; once that is through, all is in place.
+      // The library sets the compatibility of a new subject after its first version. A concurrent
+      // registration by another process makes this call fail; a later attempt finds all in place.
       for (let tries = 1; ; tries += 1) {
         try {
           const { id } = await register();
@@ -53,7 +47,8 @@ export function createSchemaClient(url: string, namespace: string): SchemaClient
       }
     },
 
-    async load(id) {
+    /** Loads a writer schema by id. Rejects while the registry does not answer. */
+    async load(id: number): Promise<void> {
       if (texts.has(id)) return;
       try {
         const schema = await registry.getSchema(id);
@@ -61,7 +56,7 @@ export function createSchemaClient(url: string, namespace: string): SchemaClient
       } catch (error) {
         const status = (error as { status?: number }).status;
         if (status === undefined) {
-          // The registry answered, but with what is no Avro schema (JSON Schema, Protobuf).
+          // The registry answered, but not with an Avro schema (JSON Schema, Protobuf).
           texts.set(id, '{"type":"unusable"}');
           return;
         }
@@ -71,7 +66,8 @@ export function createSchemaClient(url: string, namespace: string): SchemaClient
       }
     },
 
-    writerSchemas(id) {
+    /** The schemas loaded so far. */
+    writerSchemas(id: number): ReturnType<WriterSchemas> {
       const text = texts.get(id);
       if (text !== undefined) return text;
       const since = unknownSince.get(id);

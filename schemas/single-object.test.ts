@@ -14,7 +14,7 @@ describe('the fingerprint of a schema', () => {
     expect(BigInt.asIntN(64, crc64Avro(Buffer.from(text)))).toBe(signed);
   });
 
-  test('is that of the canonical form: docs and logical types do not count', () => {
+  test('is that of the canonical form, without docs and logical types', () => {
     const plain = { type: 'record', name: 'a.R', fields: [{ name: 'f', type: 'long' }] };
     const dressed = {
       type: 'record',
@@ -32,7 +32,7 @@ describe('the fingerprint of a schema', () => {
     expect(header(plain).readBigUInt64LE(2)).toBe(crc64Avro(Buffer.from(canonical)));
   });
 
-  test('of the stream stays what customers have built upon', () => {
+  test('of the stream never changes, because customers rely on it', () => {
     expect(singleObjectHeader(typeOf('stream-pills')).toString('hex')).toBe('c30193fb7f6c427f175b');
   });
 });

@@ -5,7 +5,9 @@ const MARKER = Buffer.from([0xc3, 0x01]);
 /** Polynomial and start value of CRC-64-AVRO: Avro specification 1.12, "Schema Fingerprints". */
 const EMPTY = 0xc15d213aa4d7a795n;
 
-/** CRC-64-AVRO of bytes. For a schema: of its parsing canonical form, in UTF-8. */
+/**
+ * CRC-64-AVRO of bytes; a schema's fingerprint is the fingerprint of its canonical form in UTF-8.
+ */
 export function crc64Avro(bytes: Uint8Array): bigint {
   let crc = EMPTY;
   for (const byte of bytes) {
@@ -15,7 +17,7 @@ export function crc64Avro(bytes: Uint8Array): bigint {
   return crc;
 }
 
-/** What stands before each value of a type in the single-object encoding: 10 bytes. */
+/** Header of each value of a type in the single-object encoding: 10 bytes. */
 export function singleObjectHeader(type: avro.Type): Buffer {
   const fingerprint = Buffer.alloc(8);
   fingerprint.writeBigUInt64LE(crc64Avro(Buffer.from(canonicalForm(type))));

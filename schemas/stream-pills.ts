@@ -6,7 +6,7 @@ const frame = typeOf('stream-pills') as avro.types.RecordType;
 const item = (frame.field('pills').type as avro.types.ArrayType).itemsType;
 const long = avro.Type.forSchema('long');
 
-/** What a binary frame of the stream begins with: marker and fingerprint of stream-pills.avsc. */
+/** Header of a binary frame of the stream: marker and fingerprint of stream-pills.avsc. */
 export const STREAM_PILLS_HEADER = singleObjectHeader(frame);
 
 /** Encodes one item of `pills`. */

@@ -41,7 +41,7 @@ describe('parseTimestamp', () => {
     expect(parseTimestamp(text)).toEqual({ ok: true, micros });
   });
 
-  test('what is formatted parses to the same microsecond', () => {
+  test('a formatted timestamp parses to the same microsecond', () => {
     const max = Date.UTC(2254, 11, 31) * 1000;
     fc.assert(
       fc.property(fc.integer({ min: 0, max }), (micros) => {

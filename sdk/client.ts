@@ -1,179 +1,209 @@
+import { PilloleError } from './error.ts';
+import {
+  HISTORY_LIMITS,
+  type HistoryRange,
+  nextPath,
+  readRange,
+  timeText,
+} from './rest/history-range.ts';
 import type {
   Account,
+  HistoryOrder,
   HistoryPage,
   HistoryQuery,
   LatestMany,
   LatestOne,
   ServiceStatus,
   Usage,
-} from './answers.ts';
-import { PilloleError } from './error.ts';
-import { FILL_LIMITS, nextPath } from './fill.ts';
-import { type Address, follow } from './follow.ts';
-import { type HistoryRange, readRange, timeText } from './history.ts';
-import { createRest, type GetOptions } from './rest.ts';
-import type { Stream, StreamOptions } from './stream.ts';
-import {
-  askUsable,
-  type MissingVerdict,
-  type PublishedVerdict,
-  USABLE_TIMEOUT_MS,
-  type Usable,
-  type Verdict,
-  type VerdictList,
-  type Verdicts,
-} from './verdict.ts';
-import type { WebSocketClass } from './web-socket.ts';
+} from './rest/responses.ts';
+import { createRestClient, type GetOptions } from './rest/rest-client.ts';
+import { askUsable, USABLE_TIMEOUT_MS, type Usable } from './rest/usable.ts';
+import type {
+  MissingVerdict,
+  PublishedVerdict,
+  Verdict,
+  VerdictList,
+  Verdicts,
+} from './rest/verdict-types.ts';
+import type { WebSocketClass } from './stream/client-socket.ts';
+import { openStream } from './stream/reconnect.ts';
+import type { StreamAddress } from './stream/stream-runtime.ts';
+import type { Stream, StreamOptions } from './stream/stream-types.ts';
 
 export interface ClientOptions {
   /** Origin of the API, e.g. `https://api.example`. Without it only streams work. */
   readonly apiUrl?: string;
-  /** Origin of streams, or the whole address, e.g. `wss://stream.example/api/stream`. */
+  /** Origin or full address of streams, e.g. `wss://stream.example/api/stream`. */
   readonly streamUrl?: string;
-  /** API key. Not for pages: whoever sees the page has it. */
+  /** API key. Do not use it in web pages: every visitor could read it. */
   readonly key?: string | undefined;
-  /** Gets a ticket for one socket, from your own server; instead of a key, in browsers. */
+  /** In browsers, instead of a key: gets a ticket for one connection from your own server. */
   readonly ticket?: () => Promise<string>;
   readonly fetch?: typeof fetch;
   readonly webSocket?: WebSocketClass;
 }
 
-/** The platform. Every method throws `PilloleError` alone; GETs are repeated as far as it is safe. */
+/** The platform. Methods throw only `PilloleError`; GETs are repeated where that is safe. */
 export interface Client {
-  /** The newest pill of all. One call. */
+  /** The newest pill of all symbols. One call. */
   latest(): Promise<LatestOne>;
-  /** Of a symbol. @throws `no_pill` */
+  /** The newest pill of a symbol. @throws `no_pill` */
   latest(symbol: string): Promise<LatestOne>;
-  /** Of up to 100 symbols: each is in `data` or in `errors`. One call. */
+  /** The newest pills of up to 100 symbols: each is in `data` or in `errors`. One call. */
   latest(symbols: readonly string[]): Promise<LatestMany>;
-  /** Plan, limits, addresses. Free. */
+  /** Plan, limits and addresses. Free of charge. */
   account(): Promise<Account>;
-  /** Calls by day, key and endpoint. Free. */
+  /** Calls by day, key and endpoint. Free of charge. */
   usage(options?: { readonly days?: number }): Promise<Usage>;
-  /** How the service is. Needs no key. */
+  /** State of the service. Needs no key. */
   status(): Promise<ServiceStatus>;
-  /** May one act on the newest pill of a symbol? @throws `endpoint_unavailable` of old servers */
+  /** Whether you may act on the newest pill of a symbol. @throws `endpoint_unavailable` */
   verify(symbol: string): Promise<Verdict>;
-  /** Of one pill: was it published, and what became of it? */
+  /** Whether a pill was published, and whether it is still the newest of its symbol. */
   verify(pill: {
     readonly id: string;
     readonly symbol: string;
   }): Promise<PublishedVerdict | MissingVerdict>;
-  /** Of all symbols that have the id, 100 at the most. */
+  /** Verdicts on the pills with this id, of at most 100 symbols. */
   verify(pill: { readonly id: string }): Promise<VerdictList>;
-  /** Up to 20 symbols. */
+  /** Verdicts on the newest pills of up to 20 symbols. */
   verify(symbols: readonly string[]): Promise<Verdicts>;
-  /** One page of history. Each is a call. */
+  /** One page of history. One call. */
   history(query: HistoryQuery): Promise<HistoryPage>;
-  /** All pills of a symbol over a time, page by page as they are read; `to` is now by default. */
-  history(symbol: string, from: string | Date, to?: string | Date): HistoryRange;
-  /** Whether one may act on a symbol now. Never throws; in doubt the answer is no. */
+  /**
+   * All pills of a symbol, or of up to 20 in one time order, page by page; `to` is now by default,
+   * and the newest pill is last by default.
+   */
+  history(
+    symbols: string | readonly string[],
+    from: string | Date,
+    to?: string | Date,
+    order?: HistoryOrder,
+  ): HistoryRange;
+  /** Whether you may act on a symbol now. Never throws; in doubt the answer is no. */
   usable(symbol: string): Promise<Usable>;
   /** Opens a stream. @throws `not_configured` without streamUrl, `no_symbols` */
   stream(options: StreamOptions): Stream;
 }
 
-/** What differs between Node and browsers. */
-export interface Platform {
-  readonly webSocket: WebSocketClass | undefined;
-}
-
 const STREAM_PATH = '/api/stream';
 const VERIFY_PATH = '/api/market/verify';
 const HISTORY_PATH = '/api/pills';
+/** The only call that needs no key. */
+const STATUS_PATH = '/api/status';
 
-export function createClientOn(platform: Platform, options: ClientOptions): Client {
-  const { apiUrl, key, ticket } = options;
-  const webSocket = options.webSocket ?? platform.webSocket;
-  // Browsers refuse a fetch that is called as a method of something else.
-  const fetchIt = options.fetch ?? ((...call: Parameters<typeof fetch>) => fetch(...call));
-  const rest = createRest({ apiUrl, key, fetch: fetchIt });
+/** @param platformWebSocket of Node or of the browser; `options` may name another one */
+export function createClientOn(
+  platformWebSocket: WebSocketClass | undefined,
+  options: ClientOptions,
+): Client {
+  const { apiUrl, key, ticket, webSocket = platformWebSocket } = options;
+  // Browsers refuse a fetch that is called as a method of another object.
+  const callFetch = options.fetch ?? ((...args: Parameters<typeof fetch>) => fetch(...args));
+  const rest = createRestClient({ apiUrl, key, fetch: callFetch });
 
-  const address = async (): Promise<Address> => {
+  const address = async (): Promise<StreamAddress> => {
     const url = streamAddress(options.streamUrl);
     if (key !== undefined || ticket === undefined) return { url: url.href, key };
     url.searchParams.set('ticket', await ticket());
     return { url: url.href, key: undefined };
   };
   const get = async <T>(path: string, query: object, more?: GetOptions): Promise<T> => {
+    if (path !== STATUS_PATH) requireKey(options);
     try {
       return await rest.get<T>(withQuery(path, query), more);
     } catch (error) {
       throw asMissingEndpoint(error as PilloleError, path);
     }
   };
-  const verify = (subject: unknown, more?: GetOptions): Promise<never> => {
-    const query = Array.isArray(subject)
-      ? { symbols: subject.join(',') }
-      : typeof subject === 'string'
-        ? { symbol: subject }
-        : (subject as object);
-    return get<never>(VERIFY_PATH, query, more);
-  };
-  const latest = (asked?: string | readonly string[]): Promise<never> => {
-    const query = typeof asked === 'string' ? { symbol: asked } : { symbols: asked?.join(',') };
-    return get<never>('/api/pills/latest', query);
-  };
-
-  const page = (query: HistoryQuery): Promise<HistoryPage> =>
+  const verify = (subject: unknown, more?: GetOptions) =>
+    get<never>(VERIFY_PATH, subjectQuery(subject), more);
+  const historyPage = (query: HistoryQuery): Promise<HistoryPage> =>
     'next' in query
       ? get(nextPath(query.next, HISTORY_PATH) ?? HISTORY_PATH, {})
       : get(HISTORY_PATH, query);
   const history = (
-    asked: HistoryQuery | string,
+    subject: HistoryQuery | string | readonly string[],
     from?: string | Date,
     to?: string | Date,
+    order?: HistoryOrder,
   ): never => {
-    if (typeof asked !== 'string') return page(asked) as never;
+    if (typeof subject !== 'string' && !Array.isArray(subject)) {
+      return historyPage(subject as HistoryQuery) as never;
+    }
     const range = {
-      ...{ symbol: asked, from: from === undefined ? '' : timeText(from) },
+      ...subjectQuery(subject),
+      from: from === undefined ? '' : timeText(from),
       ...(to === undefined ? {} : { to: timeText(to) }),
-      limit: FILL_LIMITS.pageMax,
+      order,
+      limit: HISTORY_LIMITS.pageMax,
     };
-    return readRange((next) => page(next === undefined ? range : { next })) as never;
+    const first = () => get<HistoryPage>(HISTORY_PATH, range);
+    return readRange((next) => (next === undefined ? first() : historyPage({ next }))) as never;
   };
 
   return {
-    latest,
-    verify: (subject: unknown): Promise<never> => verify(subject),
+    latest: (subject?: string | readonly string[]) =>
+      get<never>('/api/pills/latest', subjectQuery(subject)),
+    verify: (subject: unknown) => verify(subject),
     account: () => get('/api/account', {}),
     usage: (query = {}) => get('/api/usage', query),
-    status: () => get('/api/status', {}),
+    status: () => get(STATUS_PATH, {}),
     history,
     usable: (symbol) =>
       askUsable(symbol, () => verify(symbol, { attemptsMax: 1, timeoutMs: USABLE_TIMEOUT_MS })),
     stream(wanted) {
-      if (webSocket === undefined) throw missing('There is no WebSocket here: give `webSocket`.');
-      streamAddress(options.streamUrl); // so that what is wrong is said here
-      return follow({ rest, webSocket, address }, wanted);
+      if (webSocket === undefined) {
+        throw notConfigured('This platform has no WebSocket: set `webSocket`.');
+      }
+      requireKey(options);
+      streamAddress(options.streamUrl); // throws here rather than in the first attempt to connect
+      return openStream({ rest, webSocket, address }, wanted);
     },
   };
 }
 
+/** Fails before any request is sent. @throws PilloleError `key_missing`, `key_malformed` */
+function requireKey({ key, ticket }: ClientOptions): void {
+  if (key === undefined || key === '') {
+    if (ticket !== undefined) return;
+    const message = 'No key is set: pass `key` to createClient.';
+    throw new PilloleError({ code: 'key_missing', message });
+  }
+  if (/^[\x21-\x7e]+$/.test(key)) return;
+  const message = 'The key has blanks or line breaks: pass exactly the key.';
+  throw new PilloleError({ code: 'key_malformed', message });
+}
+
 function streamAddress(streamUrl: string | undefined): URL {
-  if (streamUrl === undefined) throw missing('No streamUrl was given.');
+  if (streamUrl === undefined) throw notConfigured('streamUrl is not set.');
   const url = new URL(streamUrl);
   url.protocol = url.protocol.replace('http', 'ws');
   if (url.pathname === '/') url.pathname = STREAM_PATH;
   return url;
 }
 
-function missing(message: string): PilloleError {
+function notConfigured(message: string): PilloleError {
   return new PilloleError({ code: 'not_configured', message });
+}
+
+function subjectQuery(subject: unknown): object {
+  if (typeof subject === 'string') return { symbol: subject };
+  if (Array.isArray(subject)) return { symbols: subject.join(',') };
+  return (subject ?? {}) as object;
 }
 
 function withQuery(path: string, query: object): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  const parameters = new URLSearchParams(
-    given.map(([name, value]): [string, string] => [name, String(value)]),
-  );
-  return given.length === 0 ? path : `${path}?${parameters}`;
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
 }
 
-/** The server has nothing at this path, as opposed to no such thing there. */
+/** A 404 of the path itself, as opposed to a 404 of the pill or symbol that it names. */
 function asMissingEndpoint(error: PilloleError, path: string): PilloleError {
   if (error.status !== 404 || error.code !== 'not_found') return error;
   const { problem, status } = error;
-  const message = `This server has no ${path.split('?')[0]}.`;
+  const message =
+    `This server has no ${path.split('?')[0]}. Check that apiUrl is the address of the API, not of ` +
+    'ingest or of the stream.';
   return new PilloleError({ code: 'endpoint_unavailable', message, status, problem, cause: error });
 }

@@ -1,15 +1,15 @@
-/** What one may do after an error. */
+/** The action that a caller may take after an error. */
 export type Retry =
-  /** The same again will fail again. */
+  /** The same request will fail again. */
   | 'never'
-  /** Nothing happened; again after `retryAfterMs`, or soon. */
+  /** Nothing happened; repeat the request after `retryAfterMs`, or soon. */
   | 'after'
-  /** It may have happened; the same id again is safe. */
+  /** The request may have had its effect; repeating it with the same id is safe. */
   | 'same_id'
-  /** It may have happened: look before you do it again. */
+  /** The request may have had its effect: check before you repeat it. */
   | 'check';
 
-/** A problem document of the platform (RFC 9457), as it came. */
+/** A problem document of the platform (RFC 9457), unchanged. */
 export interface Problem {
   readonly type: string;
   readonly title: string;
@@ -35,23 +35,24 @@ export interface PilloleErrorFields {
 }
 
 /**
- * The one class of errors. `code` is the platform's (`key_invalid`, `daily_quota_exceeded`, …), or
- * one of the client's own: `network`, `timeout`, `aborted`, `answer_malformed`,
- * `endpoint_unavailable` (this server does not have it), `not_configured`, `slow_consumer`, `unreachable`,
- * `already_iterated`, `no_symbols`, `dead`, `connection_lost`.
+ * The only error class of the client. `code` is one of the platform's (`key_invalid`,
+ * `daily_quota_exceeded`, …) or one of the client's own: `network`, `timeout`, `aborted`,
+ * `answer_malformed`, `not_pillole` (another kind of server answers at the address), `key_missing`,
+ * `key_malformed`, `endpoint_unavailable` (this server lacks the endpoint), `not_configured`,
+ * `slow_consumer`, `unreachable`, `already_iterated`, `no_symbols`, `dead`, `connection_lost`.
  */
 export class PilloleError extends Error {
   override readonly name = 'PilloleError';
   readonly code: string;
-  /** HTTP status; undefined where there was no answer. */
+  /** HTTP status; undefined if there was no answer. */
   readonly status: number | undefined;
   readonly retry: Retry;
-  /** How long to wait, in ms, where the server said so. */
+  /** How long to wait, in ms, if the server said so. */
   readonly retryAfterMs: number | undefined;
   readonly problem: Problem | undefined;
-  /** Where a stream that ended can be resumed. */
+  /** Position from which a stream that ended can resume. */
   readonly position: string | undefined;
-  /** WebSocket close code, of errors that end a connection. */
+  /** WebSocket close code, for errors that end a connection. */
   readonly closeCode: number | undefined;
 
   constructor(fields: PilloleErrorFields) {
@@ -64,9 +65,15 @@ export class PilloleError extends Error {
     this.position = fields.position;
     this.closeCode = fields.closeCode;
   }
+
+  /** The fields of the error; without this method `JSON.stringify` leaves out `message`. */
+  toJSON(): PilloleErrorFields {
+    const { code, message, status, retry, retryAfterMs, problem, position, closeCode } = this;
+    return { code, message, status, retry, retryAfterMs, problem, position, closeCode };
+  }
 }
 
-/** @returns the error itself if it is one of ours, else one that wraps it */
+/** @returns the error itself if it is a PilloleError, otherwise one that wraps it */
 export function asPilloleError(error: unknown, code: string): PilloleError {
   if (error instanceof PilloleError) return error;
   const message = error instanceof Error ? error.message : String(error);

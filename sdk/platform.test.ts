@@ -1,13 +1,13 @@
-import getPort from 'get-port';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Database } from '../lib/postgres/database.ts';
-import { createTestAccount, openTestDatabase } from '../lib/testing/accounts.ts';
-import { createNamespace, type Namespace } from '../lib/testing/namespace.ts';
-import { makePill, openPillWriter, type PillWriter } from '../lib/testing/pills.ts';
-import { startProcess, type TestProcess } from '../lib/testing/process.ts';
-import { waitFor } from '../lib/testing/wait.ts';
+import { createTestAccount, openTestDatabase } from '../testing/accounts.ts';
+import { createNamespace, type Namespace } from '../testing/namespace.ts';
+import { makePill, openPillWriter, type PillWriter } from '../testing/pills.ts';
+import { getPort } from '../testing/ports.ts';
+import { startProcess, type TestProcess } from '../testing/process.ts';
+import { waitFor } from '../testing/wait.ts';
 import { createClient } from './index.ts';
-import { endRuns, runCli } from './testing/run.ts';
+import { endRuns, runCli } from './testing/run-program.ts';
 
 const SYMBOLS = ['S1.T', 'S2.T', 'S3.T', 'S4.T'];
 
@@ -33,9 +33,11 @@ beforeAll(async () => {
   streamPort = String(await getPort());
   apiUrl = `http://127.0.0.1:${apiPort}`;
   streamUrl = `ws://127.0.0.1:${streamPort}`;
-  // One after another: each start is a second of a core.
+  // One after another, since each start takes a second of a core.
   api = await startProcess('gateway/api/main.js', [], {
-    ...{ ...namespace.env, API_PORT: apiPort, STREAM_URL: streamUrl },
+    ...namespace.env,
+    API_PORT: apiPort,
+    STREAM_URL: streamUrl,
   });
   await api.ready();
   latest = await startProcess('pipelines/main.js', ['latest'], namespace.env);
@@ -57,19 +59,19 @@ const startStream = () =>
 
 const client = (as = key) => createClient({ apiUrl, streamUrl, key: as });
 
-/** The address of streams is left out: the API tells it. */
+/** Without the address of streams, which the API provides. */
 const pillole = (args: readonly string[], as = key) =>
   runCli(args, { env: { PILLOLE_API_URL: apiUrl, PILLOLE_KEY: as } });
 
 let written = 0;
 /** Writes one pill of each symbol. */
-async function round() {
+async function writeRound() {
   written += 1;
   await writer.write(SYMBOLS.map((symbol) => makePill({ symbol, id: `r${written}` })));
 }
 
-test('latest: as soon as it is written, by library and command line', async () => {
-  await round();
+test('latest: library and command line have a pill as soon as it is written', async () => {
+  await writeRound();
   const { data, errors } = await waitFor('the pills', async () => {
     const answer = await client().latest([...SYMBOLS, 'NEVER.T']);
     return Object.keys(answer.data).length === SYMBOLS.length && answer;
@@ -81,7 +83,7 @@ test('latest: as soon as it is written, by library and command line', async () =
   expect(run.stdout()).toMatch(/^TIME.*\n\S+ \S+ +S1\.T +0\.125 +open +87\.5 /);
 });
 
-test('verify: usable while the pill is young, by library and command line; then not', async () => {
+test('verify: a pill is usable while it is young, and not later, by library and command line', async () => {
   const symbol = 'TEST:USABLE'; // its market is open at weekends too
   const send = (count: number) =>
     writer.write(
@@ -108,7 +110,7 @@ test('verify: usable while the pill is young, by library and command line; then 
   expect(Object.keys(many.data)).toEqual([symbol, 'NONE.T']);
   const stale = await waitFor('a no', async () => {
     const answer = await client().usable(symbol);
-    // For a moment it may be verified for no longer than the question takes.
+    // In between, the verdict may hold for less time than the request takes.
     return answer.verdict?.verdict === 'stale' && answer;
   });
   expect(stale).toMatchObject({ usable: false, validForMs: 0 });
@@ -117,7 +119,7 @@ test('verify: usable while the pill is young, by library and command line; then 
   expect(run.stdout()).toMatch(/^TEST:USABLE +no +stale +.*pill_too_old \(\d+(\.\d+)? s old/m);
 });
 
-test('a wrong key, and a plan without streams: refused by name, not tried again', async () => {
+test('a wrong key and a plan without streams are refused by name and not tried again', async () => {
   const wrong = key.slice(0, -4) + (key.endsWith('aaaa') ? 'bbbb' : 'aaaa');
   await expect(client(wrong).latest()).rejects.toMatchObject({ status: 401, retry: 'never' });
   for (const [as, code, closeCode] of [
@@ -136,30 +138,33 @@ test('a wrong key, and a plan without streams: refused by name, not tried again'
   expect(run.stderr()).toMatch(/Check PILLOLE_KEY/);
   const basic = pillole(['tail', 'S1.T'], basicKey);
   expect(await basic.exited).toBe(3);
-  expect(basic.stderr()).toMatch(/Streams come with Pro/);
+  expect(basic.stderr()).toMatch(/Streams are part of Pro/);
 });
 
-test('429: the client waits as long as it was told, then has its answer', async () => {
+test('429: the client waits as long as the server says, then gets its answer', async () => {
   const account = await createTestAccount(db, namespace, {
-    ...{ tier: 'pro', ratePerS: 1, rateBurst: 1 },
+    tier: 'pro',
+    ratePerS: 1,
+    rateBurst: 1,
   });
   const statuses: number[] = [];
   const counted = createClient({
-    ...{ apiUrl, key: account.key },
+    apiUrl,
+    key: account.key,
     async fetch(...call) {
       const response = await fetch(...call);
       statuses.push(response.status);
       return response;
     },
   });
-  for (let call = 0; call < 3; call += 1) {
-    expect((await counted.latest('S1.T')).data.symbol).toBe('S1.T');
-  }
+  // At once: one after another, a token could refill in between on a slow machine.
+  const calls = Array.from({ length: 3 }, () => counted.latest('S1.T'));
+  for (const { data } of await Promise.all(calls)) expect(data.symbol).toBe('S1.T');
   expect(statuses).toContain(429);
   expect(statuses.filter((status) => status === 200)).toHaveLength(3);
 });
 
-test('429 of the day: thrown, with the wait until midnight', async () => {
+test('429 of the daily quota is thrown, with the time until midnight', async () => {
   const account = await createTestAccount(db, namespace, { tier: 'basic', callsPerDay: 1 });
   await client(account.key).latest('S1.T');
   const error = await client(account.key)
@@ -173,7 +178,7 @@ test('429 of the day: thrown, with the wait until midnight', async () => {
   expect(await run.exited).toBe(4);
 });
 
-test('over two kill -9 of the stream process: nothing lost, nothing twice, in order', async () => {
+test('over two kill -9 of the stream process: nothing lost or duplicated, everything in order', async () => {
   const from = written;
   const run = pillole(['tail', ...SYMBOLS, '--json']);
   const own = client().stream({ symbols: '*', snapshot: false });
@@ -181,25 +186,28 @@ test('over two kill -9 of the stream process: nothing lost, nothing twice, in or
   const gaps: unknown[] = [];
   own.on('pill', (pill) => got.push(pill));
   own.on('gap', (gap) => gaps.push(gap));
-  await waitFor('both to be live', () => own.state === 'live' && run.stdout().includes('"open"'));
+  await waitFor(
+    'library and command line to be live',
+    () => own.state === 'live' && run.stdout().includes('"open"'),
+  );
   for (let kill = 0; kill < 2; kill += 1) {
-    for (let n = 0; n < 10; n += 1) await round();
-    const more = round();
-    await stream.kill(); // in the middle of what is written
+    for (let n = 0; n < 10; n += 1) await writeRound();
+    const more = writeRound();
+    await stream.kill(); // while pills are being written
     await more;
-    for (let n = 0; n < 10; n += 1) await round();
+    for (let n = 0; n < 10; n += 1) await writeRound();
     stream = await startStream();
     await stream.ready();
-    await round();
+    await writeRound();
   }
   const total = (written - from) * SYMBOLS.length;
-  const told = () => run.json().filter(({ type }) => type === 'pill') as unknown as typeof got;
-  await waitFor('all pills', () => got.length >= total && told().length >= total);
+  const printed = () => run.json().filter(({ type }) => type === 'pill') as unknown as typeof got;
+  await waitFor('all pills to arrive', () => got.length >= total && printed().length >= total);
   run.child.kill('SIGINT');
   expect(await run.exited).toBe(130);
   own.close();
   expect(gaps).toEqual([]);
-  for (const pills of [got, told()]) {
+  for (const pills of [got, printed()]) {
     for (const symbol of SYMBOLS) {
       const ids = pills.filter((pill) => pill.symbol === symbol).map(({ id }) => id);
       expect(ids).toEqual(Array.from({ length: written - from }, (_, n) => `r${from + n + 1}`));
@@ -210,15 +218,15 @@ test('over two kill -9 of the stream process: nothing lost, nothing twice, in or
   expect(run.json().filter(({ type }) => type === 'gap')).toEqual([]);
 });
 
-test('a stored position, in another process: what came meanwhile, and nothing else', async () => {
+test('a stored position in another process: exactly the pills since then', async () => {
   const first = pillole(['tail', ...SYMBOLS, '--json', '--no-snapshot']);
   await waitFor('live', () => first.stdout().includes('"open"'));
-  await round();
+  await writeRound();
   await waitFor('the round', () => first.json().filter((one) => one.type === 'pill').length === 4);
   first.child.kill('SIGTERM');
   expect(await first.exited).toBe(130);
   const position = String(first.json().at(-1)!.position);
-  await round();
+  await writeRound();
   const next = `r${written}`;
   const second = pillole(['tail', ...SYMBOLS, '--json', '--resume', position, '-n', '4']);
   expect(await second.exited).toBe(0);
@@ -229,11 +237,14 @@ test('a stored position, in another process: what came meanwhile, and nothing el
 test.each([
   ['epoch_unknown', () => 'other:0-1'],
   ['position_ahead', () => `${namespace.settings.epoch}:0-999999,1-999999,2-999999`],
-])('a position that is none (%s): told as a gap, and as the exit code', async (reason, resume) => {
-  const run = pillole(['tail', 'S1.T', '--resume', resume(), '-n', '1']);
-  await waitFor('live', () => run.stderr().includes('Live'));
-  await round();
-  expect(await run.exited).toBe(7);
-  expect(run.stdout()).toContain(`--- gap: S1.T after ? until ? (${reason}); 0 pills`);
-  expect(run.stderr()).toContain(`Not resumed: ${reason}.`);
-});
+])(
+  'an unusable position (%s) is reported as a gap and by the exit code',
+  async (reason, resume) => {
+    const run = pillole(['tail', 'S1.T', '--resume', resume(), '-n', '1']);
+    await waitFor('live', () => run.stderr().includes('Live'));
+    await writeRound();
+    expect(await run.exited).toBe(7);
+    expect(run.stdout()).toContain(`--- gap: S1.T after ? until ? (${reason}); 0 pills`);
+    expect(run.stderr()).toContain(`Not resumed: ${reason}.`);
+  },
+);

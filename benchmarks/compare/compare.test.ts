@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import type { Baseline, ComparedResult, Ratio } from '../harness/ratios.ts';
 import { compare, faultOf, notOfHead, withResults } from './compare.ts';
-import type { Baseline, ComparedResult, Ratio } from './ratio.ts';
 
 const machine = { cpu: 'one', commit: 'abc1234' };
 const baseline: Baseline = {
@@ -31,10 +31,12 @@ describe('a ratio against its baseline', () => {
     expect(first).toMatchObject({ name: 'ours ÷ echo', verdict, baseline: 0.4 });
   });
 
-  test('what the baseline does not have is new, what the run did not measure is missing', () => {
+  test('a ratio without a baseline is new, a ratio that the run did not measure is missing', () => {
     const unknown = { name: 'toString', ratio: 1, valid: true };
     expect(compare(baseline, [result(ours(1), unknown)]).map((one) => one.verdict)).toEqual([
-      ...['kept', 'new', 'missing'],
+      'kept',
+      'new',
+      'missing',
     ]);
   });
 
@@ -42,7 +44,7 @@ describe('a ratio against its baseline', () => {
     expect(compare(baseline, [])).toEqual([]);
   });
 
-  test('what has fallen is told in one line with both figures; what is kept in none', () => {
+  test('a ratio that fell has one line with both figures; other ratios have none', () => {
     const [fallen, kept] = compare(baseline, [result(ours(0.2), batch)]);
     expect(faultOf(fallen!)).toBe(
       "FALLEN ingest: ours ÷ echo is 0.2, 0.50 × of the baseline's 0.4 (at least 0.85 × is needed).",
@@ -50,7 +52,7 @@ describe('a ratio against its baseline', () => {
     expect(faultOf(kept!)).toBeUndefined();
   });
 
-  test('what a result does not have is a fault, unless that is asked for', () => {
+  test('a missing ratio fails the comparison, unless missing ratios are allowed', () => {
     const missing = compare(baseline, [result(ours(1))]).at(-1)!;
     expect(missing).toMatchObject({ verdict: 'missing', at: '2026-02-02', commit: 'abc1234' });
     expect(faultOf(missing)).toMatch(/^MISSING ingest: batch ÷ echo: .*--allow-missing\.$/);
@@ -62,20 +64,20 @@ describe('a ratio against its baseline', () => {
     ['abc1234', 'def5678', ['WARNING ingest: measured with abc1234, not def5678.']],
     ['abc1234', 'abc1234+', ['WARNING ingest: measured with abc1234, not abc1234+.']],
     ['abc1234+', 'abc1234+', ['WARNING ingest: measured with abc1234+, not abc1234+.']],
-    [null, 'abc1234', ['WARNING ingest: measured with no known commit, not abc1234.']],
-  ])('a result of %s is judged by whether HEAD is it: %s', (commit, head, warnings) => {
+    [null, 'abc1234', ['WARNING ingest: measured with an unknown commit, not abc1234.']],
+  ])('a result of %s at HEAD %s: %j', (commit, head, warnings) => {
     expect(notOfHead([{ ...result(ours(1)), machine: { commit } }], head)).toEqual(warnings);
   });
 });
 
 describe('a new baseline', () => {
-  test('takes the valid ratios of a benchmark in the place of its old ones, and no other', () => {
+  test('replaces the ratios of a benchmark by its valid new ones only', () => {
     const made = withResults(baseline, [result(ours(0.51239), { ...batch, valid: false })]);
     expect(made.ingest).toEqual({ at: '2026-02-02', machine, ratios: { 'ours ÷ echo': 0.512 } });
     expect(made.start).toBe(baseline.start);
   });
 
-  test('a benchmark that was invalid as a whole keeps its old entry', () => {
+  test('keeps the old entry of a benchmark without a valid ratio', () => {
     expect(withResults(baseline, [result(ours(9, false))])).toEqual(baseline);
   });
 });

@@ -2,74 +2,172 @@
 // counts the pills that arrive and how long after their planned send. One thread, epoll; compiled,
 // so that it takes less CPU than any server it measures. Linux.
 //
-//   client HOST PORT PATH SOCKETS SUBSCRIBE_FILE [live]
+//   client HOST PORT PATH SOCKETS WAIT FRAME…
 //
-// SUBSCRIBE_FILE: a frame a line; socket i sends line i modulo their number. `live`: the server says
-// so once a subscription holds, and only then counts a socket as opened. WS_KEY in the
-// environment is sent as X-API-Key. WS_NARROW makes the kernel's receive buffers small, so that a
-// socket that stops reading is felt by the server after some MiB, and counts what pills say was
-// skipped. A pill is an id of the form "id":"<run>-<number>-<planned µs>",
-// the time being of CLOCK_MONOTONIC. Commands on stdin, a line each, are answered by a line of JSON:
+// WAIT: `live` if the server says so once a subscription holds, and only then counts a socket as
+// opened, else `open`. Socket i sends FRAME i modulo their number. WS_KEY in the environment is
+// sent as X-API-Key. WS_NARROW makes the kernel's receive buffers small, so that the server notices
+// a socket that stops reading after some MiB, and adds up the `skipped` of pills. A pill is an id
+// of the form "id":"<run>-<number>". Commands on stdin, a line each, are answered by a line of
+// JSON:
 //
-//   state              {"open":…,"live":…,"closed":…,"slow":…,"errors":…,"told":"…"}
-//   pause, go on       stops reading all sockets, and goes on: the state
-//   run <run> <pills>  counts the pills of this run from now on: {"run":"…"}
-//   count              {"received":…}
-//   report             counts by socket, histogram as pairs of the bucket's upper µs and its count
+//   run <run> <pills> <µs> <rate>  counts the pills of this run from now on: the first is planned at
+//                                  <µs> of CLOCK_MONOTONIC, and <rate> of them a second
+//   pause, resume                  stops and resumes reading on all sockets
+//   state                          the counts of all sockets
+//   report                         the same, with the histogram: a bucket's upper µs and its count
 //
-// The end of stdin ends it; SIGTERM too, after a last report.
+// The end of stdin ends it.
 #define _GNU_SOURCE
-#include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
-#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "basics.h"
-#include "frame.h"
-#include "tally.h"
-
 enum {
+  PILLS_MAX = 1 << 24,
+  // Buckets of 1/256 of their value: percentiles are at most 0.4 % too high.
+  SUB_BUCKETS = 256,
+  BUCKETS = SUB_BUCKETS * 40,
+  FRAME_BYTES_MAX = 4 << 20,
+  FRAME_OUT_BYTES_MAX = 16 << 10,
   READ_BYTES = 256 << 10,
   OPENING_AT_ONCE = 50,
-  TOLD_BYTES = 300,
+  ERROR_BYTES = 300,
   NARROW_BYTES = 32 << 10,
   SLOW_CONSUMER = 4001,
 };
-
+enum opcode { TEXT = 1, CLOSE = 8, PING = 9, PONG = 10 };
 enum state { HANDSHAKE, OPEN, CLOSED };
 
 struct peer {
   int fd;
   enum state state;
   bool live;
-  // Bytes of a frame that has not arrived whole.
+  // Bytes of a frame that has not arrived completely.
   uint8_t *rest;
   size_t rest_bytes;
+  // Pills of the run, each once, with a bit for each.
+  uint32_t pills;
+  uint64_t *seen;
 };
 
 static struct peer *peers;
-static struct got *gots; // beside the peers
 static int peer_count;
-static char **subscribes;
-static int subscribe_count;
+static char **frames;
+static int frame_count;
 static int epoll_fd;
-static int open_count, live_count, closed_count, slow_count, error_count;
 static bool narrow;
-static char told[TOLD_BYTES + 1]; // the first error, or how a socket ended
-static volatile sig_atomic_t stopping;
-
+static int open_count, live_count, closed_count, slow_count, error_count;
+static char first_error[ERROR_BYTES + 1]; // an error frame, or why a socket ended
+static char id_mark[128];                 // "id":"<run>-
+static size_t id_mark_bytes;
+static uint32_t run_pills;
+static double start_micros, micros_apart;
+static uint64_t received, doubled, skipped, frames_with_pills, bytes_with_pills, reads;
+static uint64_t histogram[BUCKETS];
 static uint8_t buffer[FRAME_BYTES_MAX + READ_BYTES];
 
-static void tell(const char *text, size_t bytes) {
-  if (told[0] != 0) return;
-  if (bytes > TOLD_BYTES) bytes = TOLD_BYTES;
+static void die(const char *what) {
+  fprintf(stderr, "load client: %s: %s\n", what, strerror(errno));
+  exit(1);
+}
+
+static void *allocate(size_t count, size_t bytes) {
+  void *memory = calloc(count, bytes);
+  if (memory == NULL) die("memory");
+  return memory;
+}
+
+static int64_t now_micros(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static void begin_run(const char *run, uint32_t pills) {
+  if (pills > PILLS_MAX) die("too many pills");
+  id_mark_bytes = (size_t)snprintf(id_mark, sizeof id_mark, "\"id\":\"%s-", run);
+  run_pills = pills;
+  received = doubled = skipped = frames_with_pills = bytes_with_pills = reads = 0;
+  memset(histogram, 0, sizeof histogram);
+  for (int i = 0; i < peer_count; i++) {
+    free(peers[i].seen);
+    peers[i].seen = allocate(pills / 64 + 1, sizeof(uint64_t));
+    peers[i].pills = 0;
+  }
+}
+
+static void record(double micros) {
+  uint64_t value = micros < 1 ? 1 : (uint64_t)micros;
+  int shift = value < 2 * SUB_BUCKETS ? 0 : 63 - __builtin_clzll(value) - 8;
+  uint64_t bucket = (uint64_t)shift * SUB_BUCKETS + (value >> shift);
+  histogram[bucket < BUCKETS ? bucket : BUCKETS - 1]++;
+}
+
+static uint64_t upper_of(uint64_t bucket) {
+  uint64_t shift = bucket < 2 * SUB_BUCKETS ? 0 : bucket / SUB_BUCKETS - 1;
+  return ((bucket - shift * SUB_BUCKETS + 1) << shift) - 1;
+}
+
+// Finds the next number behind a mark. @returns where it begins, NULL where there is none
+static const uint8_t *number_behind(const uint8_t *at, const uint8_t *end, const char *mark,
+                                    size_t mark_bytes, uint64_t *number) {
+  at = memmem(at, (size_t)(end - at), mark, mark_bytes);
+  if (at == NULL) return NULL;
+  at += mark_bytes;
+  *number = 0;
+  for (const uint8_t *digit = at; digit < end && *digit >= '0' && *digit <= '9'; digit++) {
+    *number = *number * 10 + (uint64_t)(*digit - '0');
+  }
+  return at;
+}
+
+// Counts the pills in the text of a frame. @returns whether there were any.
+static bool take_pills(struct peer *peer, const uint8_t *text, size_t bytes, int64_t now) {
+  const uint8_t *end = text + bytes;
+  bool any = false;
+  uint64_t pill;
+  for (const uint8_t *at = text; (at = number_behind(at, end, id_mark, id_mark_bytes, &pill));) {
+    any = true;
+    if (pill >= run_pills) continue;
+    uint64_t bit = 1ull << (pill % 64);
+    if (peer->seen[pill / 64] & bit) {
+      doubled++;
+      continue;
+    }
+    peer->seen[pill / 64] |= bit;
+    peer->pills++;
+    received++;
+    record((double)now - start_micros - (double)pill * micros_apart);
+  }
+  if (!any) return false;
+  frames_with_pills++;
+  bytes_with_pills += bytes;
+  if (!narrow) return true;
+  static const char mark[] = "\"skipped\":";
+  uint64_t number;
+  for (const uint8_t *at = text; (at = number_behind(at, end, mark, sizeof mark - 1, &number));) {
+    skipped += number;
+  }
+  return true;
+}
+
+static void keep_error(const char *text, size_t bytes) {
+  if (first_error[0] != 0) return;
+  if (bytes > ERROR_BYTES) bytes = ERROR_BYTES;
   for (size_t i = 0; i < bytes; i++) {
     char c = text[i];
-    told[i] = c == '"' || c == '\\' || c < 32 ? '\'' : c;
+    first_error[i] = c == '"' || c == '\\' || c < 32 ? '\'' : c;
   }
 }
 
@@ -78,7 +176,7 @@ static void end_peer(struct peer *peer, const char *why) {
   if (peer->state == OPEN) open_count--;
   peer->state = CLOSED;
   closed_count++;
-  tell(why, strlen(why));
+  keep_error(why, strlen(why));
   close(peer->fd);
   free(peer->rest);
   peer->rest = NULL;
@@ -86,74 +184,87 @@ static void end_peer(struct peer *peer, const char *why) {
 }
 
 static void send_all(struct peer *peer, const void *bytes, size_t count) {
-  // What we send is small, and the socket's buffer empty: a short write is an error.
+  // The bytes are few, and the socket's buffer is empty: a short write is an error.
   if (send(peer->fd, bytes, count, MSG_NOSIGNAL) != (ssize_t)count) end_peer(peer, "send failed");
 }
 
+// Frames of a WebSocket: RFC 6455, section 5.2. Those of a client are masked; a mask of zeros leaves
+// the bytes as they are.
 static void send_frame(struct peer *peer, int opcode, const void *payload, size_t count) {
   uint8_t frame[FRAME_OUT_BYTES_MAX + 8];
   if (count > FRAME_OUT_BYTES_MAX) die("a frame to send is too long");
-  send_all(peer, frame, write_frame(frame, opcode, payload, count));
+  size_t head = 2;
+  frame[0] = (uint8_t)(0x80 | opcode);
+  frame[1] = (uint8_t)(0x80 | (count < 126 ? count : 126));
+  if (count >= 126) {
+    frame[2] = (uint8_t)(count >> 8);
+    frame[3] = (uint8_t)count;
+    head = 4;
+  }
+  memset(frame + head, 0, 4);
+  memcpy(frame + head + 4, payload, count);
+  send_all(peer, frame, head + 4 + count);
 }
 
 static bool begins(const uint8_t *payload, size_t bytes, const char *text) {
   return bytes >= strlen(text) && memcmp(payload, text, strlen(text)) == 0;
 }
 
-static void on_text(struct peer *peer, const uint8_t *payload, size_t bytes, int64_t now) {
-  if (take_pills(&gots[peer - peers], payload, bytes, now)) {
-    if (narrow) take_skipped(payload, bytes);
-    return;
-  }
-  if (!peer->live && begins(payload, bytes, "{\"type\":\"live\"")) {
-    peer->live = true;
-    live_count++;
-  } else if (begins(payload, bytes, "{\"type\":\"error\"")) {
-    error_count++;
-    tell((const char *)payload, bytes);
-  }
-}
-
-static void on_frame(struct peer *peer, const struct frame *frame, int64_t now) {
-  const uint8_t *at = frame->payload;
-  if (frame->opcode == CLOSE) {
+static void on_frame(struct peer *peer, int opcode, const uint8_t *at, size_t bytes, int64_t now) {
+  if (opcode == CLOSE) {
     char why[64];
-    int code = frame->bytes >= 2 ? at[0] << 8 | at[1] : 1005;
+    int code = bytes >= 2 ? at[0] << 8 | at[1] : 1005;
     snprintf(why, sizeof why, "closed with %d", code);
     if (code == SLOW_CONSUMER) slow_count++;
     end_peer(peer, why);
-  } else if (frame->opcode == PING) {
-    send_frame(peer, PONG, at, frame->bytes);
-  } else if (frame->opcode != PONG) {
-    on_text(peer, at, frame->bytes, now);
+  } else if (opcode == PING) {
+    send_frame(peer, PONG, at, bytes);
+  } else if (opcode == PONG || take_pills(peer, at, bytes, now)) {
+    return;
+  } else if (!peer->live && begins(at, bytes, "{\"type\":\"live\"")) {
+    peer->live = true;
+    live_count++;
+  } else if (begins(at, bytes, "{\"type\":\"error\"")) {
+    error_count++;
+    keep_error((const char *)at, bytes);
   }
 }
 
-// @returns how many bytes the whole frames took.
+// @returns how many bytes the complete frames took.
 static size_t take_frames(struct peer *peer, const uint8_t *bytes, size_t count, int64_t now) {
-  size_t at = 0;
-  while (peer->state == OPEN) {
-    struct frame frame;
-    enum reading reading = read_frame(bytes + at, count - at, &frame);
-    if (reading == TOO_LONG) end_peer(peer, "a frame of more than 4 MiB");
-    if (reading != WHOLE) break;
-    on_frame(peer, &frame, now);
-    at += frame.whole;
+  size_t used = 0;
+  while (peer->state == OPEN && count - used >= 2) {
+    const uint8_t *frame = bytes + used;
+    size_t head = 2;
+    uint64_t size = frame[1] & 127;
+    if (size >= 126) {
+      head = size == 126 ? 4 : 10;
+      if (count - used < head) break;
+      size = 0;
+      for (size_t i = 2; i < head; i++) size = size << 8 | frame[i];
+    }
+    if (size > FRAME_BYTES_MAX - head) {
+      end_peer(peer, "a frame of more than 4 MiB");
+      break;
+    }
+    if (count - used < head + size) break;
+    on_frame(peer, frame[0] & 15, frame + head, size, now);
+    used += head + size;
   }
-  return at;
+  return used;
 }
 
 static size_t take_handshake(struct peer *peer, const uint8_t *bytes, size_t count) {
   const uint8_t *end = memmem(bytes, count, "\r\n\r\n", 4);
   if (end == NULL) return 0;
   if (!begins(bytes, count, "HTTP/1.1 101")) {
-    tell((const char *)bytes, count);
+    keep_error((const char *)bytes, count);
     end_peer(peer, "not upgraded");
     return count;
   }
   peer->state = OPEN;
   open_count++;
-  const char *subscribe = subscribes[(peer - peers) % subscribe_count];
+  const char *subscribe = frames[(peer - peers) % frame_count];
   send_frame(peer, TEXT, subscribe, strlen(subscribe));
   return (size_t)(end + 4 - bytes);
 }
@@ -170,9 +281,8 @@ static void on_readable(struct peer *peer) {
   }
   reads++;
   size_t count = kept + (size_t)got;
-  int64_t now = now_micros();
   size_t used = peer->state == HANDSHAKE ? take_handshake(peer, buffer, count) : 0;
-  used += take_frames(peer, buffer + used, count - used, now);
+  used += take_frames(peer, buffer + used, count - used, now_micros());
   if (peer->state == CLOSED) return;
   size_t left = count - used;
   if (left > kept || (left > 0 && peer->rest == NULL)) {
@@ -183,16 +293,24 @@ static void on_readable(struct peer *peer) {
   peer->rest_bytes = left;
 }
 
-static void report(void) {
-  printf("{\"closed\":%d,\"slow\":%d,\"errors\":%d,\"told\":\"%s\",", closed_count, slow_count,
-         error_count, told);
-  print_tally(gots, peer_count);
-  printf("}\n");
-}
-
-static void print_state(void) {
-  printf("{\"open\":%d,\"live\":%d,\"closed\":%d,\"slow\":%d,\"errors\":%d,\"told\":\"%s\"}\n",
-         open_count, live_count, closed_count, slow_count, error_count, told);
+static void print_state(bool with_histogram) {
+  uint32_t min = peer_count > 0 ? UINT32_MAX : 0, max = 0;
+  for (int i = 0; i < peer_count; i++) {
+    if (peers[i].pills < min) min = peers[i].pills;
+    if (peers[i].pills > max) max = peers[i].pills;
+  }
+  printf("{\"sockets\":%d,\"open\":%d,\"live\":%d,\"closed\":%d,\"slow\":%d,\"errors\":%d,"
+         "\"firstError\":\"%s\",\"received\":%lu,\"receivedMin\":%u,\"receivedMax\":%u,"
+         "\"skipped\":%lu,\"doubled\":%lu,\"frames\":%lu,\"bytes\":%lu,\"reads\":%lu,\"histogram\":[",
+         peer_count, open_count, live_count, closed_count, slow_count, error_count, first_error,
+         received, min, max, skipped, doubled, frames_with_pills, bytes_with_pills, reads);
+  const char *comma = "";
+  for (uint64_t i = 0; with_histogram && i < BUCKETS; i++) {
+    if (histogram[i] == 0) continue;
+    printf("%s[%lu,%lu]", comma, upper_of(i), histogram[i]);
+    comma = ",";
+  }
+  printf("]}\n");
 }
 
 static void read_all(bool reading) {
@@ -206,43 +324,27 @@ static void read_all(bool reading) {
 static void command(const char *line) {
   char run[96];
   uint32_t pills;
-  if (strcmp(line, "state") == 0) {
-    print_state();
-  } else if (strcmp(line, "pause") == 0 || strcmp(line, "go on") == 0) {
-    read_all(strcmp(line, "go on") == 0);
-    print_state();
-  } else if (sscanf(line, "run %95s %u", run, &pills) == 2) {
-    begin_run(run, pills, gots, peer_count);
-    printf("{\"run\":\"%s\"}\n", run);
-  } else if (strcmp(line, "count") == 0) {
-    printf("{\"received\":%lu}\n", received);
-  } else if (strcmp(line, "report") == 0) {
-    report();
-  } else {
-    printf("{\"unknown\":true}\n");
+  double rate;
+  if (sscanf(line, "run %95s %u %lf %lf", run, &pills, &start_micros, &rate) == 4) {
+    micros_apart = 1e6 / rate;
+    begin_run(run, pills);
   }
+  bool resumes = strcmp(line, "resume") == 0;
+  if (resumes || strcmp(line, "pause") == 0) read_all(resumes);
+  print_state(strcmp(line, "report") == 0);
   fflush(stdout);
 }
 
+// A line is written at once, and the next one after the answer.
 static void on_stdin(void) {
-  static char line[256];
-  static size_t bytes;
-  char more[256];
-  ssize_t got = read(STDIN_FILENO, more, sizeof more);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0) exit(0);
-  for (ssize_t i = 0; i < got; i++) {
-    if (more[i] == '\n') {
-      line[bytes] = 0;
-      bytes = 0;
-      command(line);
-    } else if (bytes < sizeof line - 1) {
-      line[bytes++] = more[i];
-    }
-  }
+  char line[256];
+  if (fgets(line, sizeof line, stdin) == NULL) exit(0);
+  line[strcspn(line, "\n")] = 0;
+  command(line);
 }
 
-static void turn(int wait_ms) {
+// Handles the events of one wait.
+static void handle_events(int wait_ms) {
   struct epoll_event events[512];
   int count = epoll_wait(epoll_fd, events, 512, wait_ms);
   if (count < 0 && errno != EINTR) die("epoll_wait");
@@ -250,52 +352,40 @@ static void turn(int wait_ms) {
     if (events[i].data.ptr == NULL) on_stdin();
     else on_readable(events[i].data.ptr);
   }
-  if (!stopping) return;
-  report();
-  fflush(stdout);
-  exit(0);
 }
 
-static void watch(int fd, struct peer *peer) {
+static void poll_for(int fd, struct peer *peer) {
   struct epoll_event event = {.events = EPOLLIN, .data.ptr = peer};
   if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) die("epoll_ctl");
 }
 
 static void open_peer(struct peer *peer, const struct addrinfo *address, const char *request) {
   peer->fd = socket(address->ai_family, SOCK_STREAM, 0);
-  int bytes = NARROW_BYTES;
+  int bytes = NARROW_BYTES, on = 1;
   if (peer->fd < 0) die("socket (see ulimit -n)");
   if (narrow) setsockopt(peer->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
   if (connect(peer->fd, address->ai_addr, address->ai_addrlen) < 0) die("connect");
-  int on = 1;
   setsockopt(peer->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   send_all(peer, request, strlen(request));
   if (peer->state == CLOSED) return;
   fcntl(peer->fd, F_SETFL, O_NONBLOCK);
-  watch(peer->fd, peer);
-}
-
-static void stop(int number) {
-  (void)number;
-  stopping = 1;
+  poll_for(peer->fd, peer);
 }
 
 int main(int argc, char **argv) {
-  if (argc < 6 || argc > 7) {
-    fprintf(stderr, "client HOST PORT PATH SOCKETS SUBSCRIBE_FILE [live]\n");
+  if (argc < 7) {
+    fprintf(stderr, "client HOST PORT PATH SOCKETS live|open FRAME…\n");
     return 2;
   }
-  signal(SIGTERM, stop);
-  subscribe_count = read_lines(argv[5], &subscribes);
-  if (subscribe_count == 0) die("no frame to subscribe with");
+  bool waits_for_live = strcmp(argv[5], "live") == 0;
+  frames = argv + 6;
+  frame_count = argc - 6;
   peer_count = atoi(argv[4]);
-  peers = allocate(sizeof(struct peer) * (size_t)peer_count);
-  gots = allocate(sizeof(struct got) * (size_t)peer_count);
-  begin_run("none", 0, gots, peer_count);
+  peers = allocate((size_t)peer_count + 1, sizeof(struct peer));
+  begin_run("none", 0);
   epoll_fd = epoll_create1(0);
   if (epoll_fd < 0) die("epoll_create1");
-  fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
-  watch(STDIN_FILENO, NULL);
+  poll_for(STDIN_FILENO, NULL);
 
   const char *key = getenv("WS_KEY");
   narrow = getenv("WS_NARROW") != NULL;
@@ -308,8 +398,10 @@ int main(int argc, char **argv) {
   if (getaddrinfo(argv[1], argv[2], &hints, &address) != 0) die("address");
   for (int i = 0; i < peer_count; i++) {
     open_peer(&peers[i], address, request);
-    // A server's queues of what it has not accepted, or not authenticated, are short.
-    while (i + 1 - (argc == 7 ? live_count : open_count) - closed_count >= OPENING_AT_ONCE) turn(100);
+    // A server's queues of sockets that are not accepted, or not authenticated, are short.
+    while (i + 1 - (waits_for_live ? live_count : open_count) - closed_count >= OPENING_AT_ONCE) {
+      handle_events(100);
+    }
   }
-  for (;;) turn(-1);
+  for (;;) handle_events(-1);
 }

@@ -1,74 +1,47 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { packageRoot } from '../../lib/root.ts';
+import { setPriority } from '../../lib/child-process/priority.ts';
+import { packageRoot } from '../../lib/files/package-root.ts';
+import type { Percentiles } from '../harness/histogram.ts';
+import type { PillRun } from '../load/pill-load.ts';
 
-/** What the sockets of a load client are now. */
-export interface ClientState {
-  readonly open: number;
-  /** Sockets that were told `live`. */
-  readonly live: number;
-  readonly closed: number;
-  /** Of them with code 4001, as slow consumers. */
-  readonly slow: number;
-  /** `error` frames. */
-  readonly errors: number;
-  /** The first of these, or how a socket ended. */
-  readonly told: string;
-}
+export type LoadClient = Awaited<ReturnType<OpenClient>>;
+export type OpenClient = ReturnType<typeof buildLoadClient>;
 
-/** What a load client got of a run. */
-export interface ClientReport extends Pick<ClientState, 'closed' | 'slow' | 'errors' | 'told'> {
-  readonly sockets: number;
-  /** Pills over all sockets, each once a socket. */
-  readonly received: number;
-  readonly receivedMin: number;
-  readonly receivedMax: number;
-  /** What pills say was left out before them; 0 unless the client is narrow. */
-  readonly skipped: number;
-  /** Pills that a socket got again. */
-  readonly doubled: number;
-  /** Frames with pills of the run, and bytes of their text. */
-  readonly frames: number;
-  readonly bytes: number;
-  readonly reads: number;
-  /** Planned send to the pill in the client's hands: upper µs of a bucket, and its count. */
-  readonly histogram: readonly (readonly [number, number])[];
-}
-
-/** The compiled load client, with its sockets. */
-export interface LoadClient {
-  readonly pid: number;
-  state(): Promise<ClientState>;
-  /** Resolves when all sockets are open, and told `live` where the server says so. */
-  ready(): Promise<void>;
-  begin(run: string, pills: number): Promise<void>;
-  received(): Promise<number>;
-  report(): Promise<ClientReport>;
-  /** Stops reading all sockets, and goes on. */
-  pause(): Promise<void>;
-  goOn(): Promise<void>;
-  /** Closes the sockets; resolves when it is gone. */
-  stop(): Promise<void>;
-}
-
-export interface LoadClientOptions {
-  readonly binary: string;
+/** A WebSocket server that is measured. */
+export interface Target {
+  /** `ws://…` */
   readonly url: string;
   /** Sent as X-API-Key. */
   readonly key: string | undefined;
-  readonly sockets: number;
-  /** Whether the server says `live` once a subscription holds. */
+  /** Whether it says `live` once a subscription holds. */
   readonly saysLive: boolean;
-  /** Socket i sends the one at i modulo their number. */
-  readonly subscribeFrames: readonly string[];
-  /** Small receive buffers: the server soon feels it when they stop reading. */
-  readonly narrow?: boolean;
-  /** For the file of these frames. */
-  readonly folder: string;
 }
+
+/**
+ * The state of a load client's sockets, and their part of a run. `live`: got a `live` frame; `slow`:
+ * closed with code 4001, as slow consumers; `errors`: `error` frames. Pills count once a socket:
+ * `received` over all sockets, `receivedMin` and `receivedMax` of one socket; `doubled` ones came
+ * again, and `skipped` sums the members of that name, with narrow buffers alone. `frames` and the
+ * `bytes` of their text are those with pills of the run.
+ */
+export interface ClientReport
+  extends Readonly<
+    Record<
+      | ('sockets' | 'open' | 'live' | 'closed' | 'slow' | 'errors' | 'received' | 'receivedMin')
+      | ('receivedMax' | 'skipped' | 'doubled' | 'frames' | 'bytes' | 'reads'),
+      number
+    >
+  > {
+  /** The first `error` frame, or why a socket ended. */
+  readonly firstError: string;
+  /** Planned send to the pill at the client: upper µs of a bucket, and its count. */
+  readonly histogram: Histogram;
+}
+
+type Histogram = readonly (readonly [upperMicros: number, count: number])[];
 
 const SOURCE = path.join(packageRoot, 'benchmarks', 'fanout', 'client.c');
 const READY_MAX_MS = 20_000;
@@ -76,8 +49,12 @@ const STOP_MAX_MS = 2_000;
 /** For a server that does not say when a subscription holds. */
 const SUBSCRIBED_MS = 1_500;
 
-/** Compiles the load client into a folder. @returns its path. @throws what to install */
-export function buildLoadClient(folder: string): string {
+/**
+ * Compiles the load client into a folder.
+ * @returns opens sockets to a server, and resolves when all of them are subscribed
+ * @throws a sentence that names the package to install
+ */
+export function buildLoadClient(folder: string) {
   const binary = path.join(folder, 'client');
   try {
     execFileSync('cc', ['-O2', '-o', binary, SOURCE], { stdio: ['ignore', 'ignore', 'pipe'] });
@@ -89,85 +66,76 @@ export function buildLoadClient(folder: string): string {
         'called cc (Debian, Ubuntu: apt install gcc libc6-dev).',
     );
   }
-  return binary;
-}
-
-let files = 0;
-
-/** Starts the load client; its sockets are opening when this returns. */
-export function startLoadClient(options: LoadClientOptions): LoadClient {
-  const { hostname, port, pathname, search } = new URL(options.url);
-  const { saysLive } = options;
-  files += 1;
-  const file = path.join(options.folder, `subscribe-${files}`);
-  writeFileSync(file, `${options.subscribeFrames.join('\n')}\n`);
-  const child = spawn(
-    options.binary,
-    [
-      ...[hostname, port || '80', pathname + search, String(options.sockets), file],
-      ...(saysLive ? ['live'] : []),
-    ],
-    {
+  /**
+   * @param frames to subscribe with; socket i sends the one at i modulo their number
+   * @param options.narrow small receive buffers: the server soon notices when reading stops
+   */
+  return async (
+    { url, key, saysLive }: Target,
+    sockets: number,
+    frames: readonly string[],
+    options: { readonly narrow?: boolean; readonly nice?: number } = {},
+  ) => {
+    const { hostname, port, pathname } = new URL(url);
+    const wait = saysLive ? 'live' : 'open';
+    const child = spawn(binary, [hostname, port, pathname, String(sockets), wait, ...frames], {
       env: {
-        ...(options.key === undefined ? {} : { WS_KEY: options.key }),
+        ...(key === undefined ? {} : { WS_KEY: key }),
         ...(options.narrow === true ? { WS_NARROW: '1' } : {}),
       },
-      stdio: ['pipe', 'pipe', 'pipe'],
-    },
-  );
-  let complaint = '';
+      // Linux weighs whole sessions (autogroup): in a session of its own, the load client can have
+      // a lower priority than the benchmark.
+      detached: options.nice !== undefined,
+    });
+    if (options.nice !== undefined) setPriority(child.pid!, options.nice);
+    const client = { pid: child.pid, ...openCommands(child) };
+    try {
+      await untilReady(client.state, sockets, saysLive);
+      return client;
+    } catch (error) {
+      await client.stop();
+      throw error;
+    }
+  };
+}
+
+/** Commands on stdin, a line each, which are answered by a line of JSON. */
+function openCommands(child: ChildProcessWithoutNullStreams) {
+  let why = '';
+  let ended = false;
   child.stderr.on('data', (chunk: Buffer) => {
-    complaint += chunk.toString('utf8');
+    why += chunk.toString('utf8');
   });
-  child.stdin.on('error', () => undefined); // its exit tells
-  const waiting: { resolve: (line: string) => void; reject: (error: Error) => void }[] = [];
-  let ended: Error | undefined;
+  child.stdin.on('error', () => undefined); // 'close' of the child follows
+  const waiting: ((line: string | undefined) => void)[] = [];
   const gone = new Promise<void>((resolve) => {
-    const end = (why: string) => {
-      ended ??= new Error(`The load client ended (${why}). ${complaint}`);
-      for (const { reject } of waiting.splice(0)) reject(ended);
+    const end = (reason: unknown) => {
+      [ended, why] = [true, `${why}(${reason})`];
+      for (const answer of waiting.splice(0)) answer(undefined);
       resolve();
     };
-    child.once('error', (error) => end(error.message));
-    child.once('close', (code, signal) => end(String(code ?? signal)));
+    child.once('error', end);
+    child.once('close', (code, signal) => end(code ?? signal));
   });
-  createInterface({ input: child.stdout }).on('line', (line) => waiting.shift()?.resolve(line));
-  const ask = async <T>(command: string): Promise<T> => {
-    if (ended !== undefined) throw ended;
-    const line = await new Promise<string>((resolve, reject) => {
-      waiting.push({ resolve, reject });
+  createInterface({ input: child.stdout }).on('line', (line) => waiting.shift()?.(line));
+  const ask = async (command: string): Promise<ClientReport> => {
+    const line = await new Promise<string | undefined>((resolve) => {
+      if (ended) return resolve(undefined);
+      waiting.push(resolve);
       child.stdin.write(`${command}\n`);
     });
-    return JSON.parse(line) as T;
+    if (line === undefined) throw new Error(`The load client ended: ${why}`);
+    return JSON.parse(line);
   };
-  const state = () => ask<ClientState>('state');
+  const state = () => ask('state');
   return {
-    pid: child.pid ?? -1,
     state,
-    async ready() {
-      const deadline = performance.now() + READY_MAX_MS;
-      for (;;) {
-        const { open, live, closed, told } = await state();
-        if (closed > 0) throw new Error(`${closed} sockets were closed: ${told}`);
-        if (open === options.sockets && (!saysLive || live === open)) break;
-        if (performance.now() > deadline) {
-          throw new Error(`Of ${options.sockets} sockets ${open} are open, ${live} live. ${told}`);
-        }
-        await sleep(50);
-      }
-      if (!saysLive) await sleep(SUBSCRIBED_MS);
-    },
-    async begin(run, pills) {
-      await ask(`run ${run} ${pills}`);
-    },
-    received: async () => (await ask<{ received: number }>('count')).received,
-    report: () => ask<ClientReport>('report'),
-    async pause() {
-      await ask('pause');
-    },
-    async goOn() {
-      await ask('go on');
-    },
+    begin: ({ run, pills, startMicros, perS }: PillRun) =>
+      ask(`run ${run} ${pills} ${startMicros} ${perS}`),
+    arrived: async () => (await state()).received,
+    report: () => ask('report'),
+    pause: () => ask('pause'),
+    resume: () => ask('resume'),
     async stop() {
       child.stdin.end();
       const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MAX_MS);
@@ -175,4 +143,34 @@ export function startLoadClient(options: LoadClientOptions): LoadClient {
       clearTimeout(timer);
     },
   };
+}
+
+async function untilReady(state: () => Promise<ClientReport>, sockets: number, saysLive: boolean) {
+  const isReady = ({ open, live, closed, firstError }: ClientReport) => {
+    if (closed > 0) throw new Error(`${closed} sockets were closed: ${firstError}`);
+    return open === sockets && (!saysLive || live === open);
+  };
+  const deadline = performance.now() + READY_MAX_MS;
+  for (let now = await state(); !isReady(now); now = await state()) {
+    if (performance.now() > deadline) {
+      throw new Error(`Of ${sockets} sockets ${now.open} are open, ${now.live} live.`);
+    }
+    await sleep(50);
+  }
+  if (!saysLive) await sleep(SUBSCRIBED_MS);
+}
+
+/** Percentiles of a report's histogram, whose buckets are in rising order. */
+export function percentilesOf(histogram: Histogram): Percentiles {
+  const count = histogram.reduce((sum, [, inBucket]) => sum + inBucket, 0);
+  const at = (share: number) => {
+    const rank = Math.max(1, Math.ceil(count * share));
+    let seen = 0;
+    for (const [upper, inBucket] of histogram) {
+      seen += inBucket;
+      if (seen >= rank) return upper;
+    }
+    return 0;
+  };
+  return { count, p50: at(0.5), p90: at(0.9), p99: at(0.99), p999: at(0.999), max: at(1) };
 }

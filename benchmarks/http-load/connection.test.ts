@@ -1,15 +1,14 @@
 import { createServer, type Server } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { median } from '../median.ts';
-import { answerOf, connect } from './connection.ts';
-import { requestOf } from './requests.ts';
+import { connect, parseResponse } from './connection.ts';
+import { readRequest } from './requests.ts';
 
 const ANSWER = 'HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nhello';
 
 let server: Server | undefined;
 afterEach(() => server?.close());
 
-/** A server that writes these pieces in answer to each request. */
+/** A server that writes these pieces in response to each request. */
 function listen(pieces: readonly string[], isLast = false): Promise<number> {
   server = createServer((socket) => {
     socket.on('data', async () => {
@@ -28,31 +27,31 @@ function listen(pieces: readonly string[], isLast = false): Promise<number> {
   });
 }
 
-describe('the light client', () => {
-  test('an answer counts when its last byte is there, in however many pieces', () => {
+describe('a connection of the load client', () => {
+  test('a response counts when its last byte has arrived, in however many pieces', () => {
     for (let cut = 0; cut < ANSWER.length; cut += 1) {
-      expect(answerOf(Buffer.from(ANSWER.slice(0, cut)))).toBeUndefined();
+      expect(parseResponse(Buffer.from(ANSWER.slice(0, cut)))).toBeUndefined();
     }
-    const { status, body } = answerOf(Buffer.from(ANSWER))!;
+    const { status, body } = parseResponse(Buffer.from(ANSWER))!;
     expect([status, body.toString()]).toEqual([404, 'hello']);
   });
 
-  test('one request after the other on one connection, answers in pieces', async () => {
+  test('requests follow one another on a connection, with responses in pieces', async () => {
     const connection = await connect(await listen([...ANSWER.match(/[\s\S]{1,20}/g)!]));
     const ask = () =>
-      new Promise<number>((resolve) => connection.ask(requestOf('A.T', null), resolve));
+      new Promise<number>((resolve) =>
+        connection.send(readRequest('A.T', null), ({ status }) => resolve(status)),
+      );
     expect([await ask(), await ask()]).toEqual([404, 404]);
     connection.close();
   });
 
-  test('a connection that breaks is told as 0, and so is every later request', async () => {
+  test('a connection that breaks yields status 0, also for every later request', async () => {
     const connection = await connect(await listen([ANSWER.slice(0, 30)], true));
     const ask = () =>
-      new Promise<number>((resolve) => connection.ask(requestOf('A.T', null), resolve));
+      new Promise<number>((resolve) =>
+        connection.send(readRequest('A.T', null), ({ status }) => resolve(status)),
+      );
     expect([await ask(), await ask()]).toEqual([0, 0]);
-  });
-
-  test('the median', () => {
-    expect([median([3]), median([1, 9, 2]), median([4, 1, 2, 3])]).toEqual([3, 2, 2.5]);
   });
 });

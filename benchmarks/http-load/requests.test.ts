@@ -9,8 +9,8 @@ function bodyOf(request: Buffer | string): string {
   return body;
 }
 
-describe('what the load client sends', () => {
-  test('every pill has an id of its own, and the symbols take turns', () => {
+describe('the requests of the load client', () => {
+  test('every pill has its own id, and the symbols take turns', () => {
     const requests = createRequests({ ...write, pills: 1 });
     const pills = [1, 2, 3].map(() => JSON.parse(bodyOf(requests.next())));
     expect(pills.map(({ id, symbol }) => [id, symbol])).toEqual([
@@ -20,17 +20,17 @@ describe('what the load client sends', () => {
     ]);
   });
 
-  test('a batch holds so many pills, and is done when every row is stored', () => {
+  test('a batch holds the given number of pills, and succeeds when every row is stored', () => {
     const requests = createRequests({ ...write, pills: 3 });
     expect(JSON.parse(bodyOf(requests.next()))).toHaveLength(3);
     expect(JSON.parse(bodyOf(requests.next()))[0].id).toBe('r-4');
-    const done = (body: string) => requests.isDone(Buffer.from(body));
-    expect(done('{"status":"ok","ok":3,"replayed":0}')).toBe(true);
-    expect(done('{"status":"ok","ok":2,"replayed":1}')).toBe(false);
-    expect(done('{"status":"partial","ok":2,"replayed":0}')).toBe(false);
+    const success = (body: string) => requests.isSuccess(Buffer.from(body));
+    expect(success('{"status":"ok","ok":3,"replayed":0}')).toBe(true);
+    expect(success('{"status":"ok","ok":2,"replayed":1}')).toBe(false);
+    expect(success('{"status":"partial","ok":2,"replayed":0}')).toBe(false);
   });
 
-  test('reads are asked for in turn, with a key where there is one', () => {
+  test('reads take the symbols in turn, with a key where one is given', () => {
     const requests = createRequests({ kind: 'read', symbols: ['A.T'], key: 'k' });
     expect(String(requests.next())).toContain('GET /api/pills/latest?symbol=A.T HTTP/1.1');
     expect(String(requests.next())).toContain('x-api-key: k');

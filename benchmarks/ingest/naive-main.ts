@@ -1,27 +1,20 @@
-import Fastify from 'fastify';
 import { Kafka, logLevel, Partitioners } from 'kafkajs';
-import { runProcess } from '../../lib/run.ts';
-import { HTTP_OPTIONS, naiveTopic, readYardstickConfig } from './yardstick.ts';
+import { naiveTopic, runReference } from '../http-load/reference-server.ts';
 
-// What one would write first: no validation, no schema, one send of the Kafka client a request.
-await runProcess('naive', readYardstickConfig, async (config, life) => {
+// A first attempt at ingest: no validation, no schema, one send of the Kafka client a request.
+await runReference('naive', 'ingest', async (app, { kafkaBrokers, namespace }, life) => {
   const kafka = new Kafka({
-    brokers: [...config.kafkaBrokers],
+    brokers: [...kafkaBrokers],
     clientId: 'naive',
     logLevel: logLevel.ERROR,
   });
   const producer = kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner });
   await producer.connect();
   life.onStop('producer', () => producer.disconnect());
-  const topic = naiveTopic(config.namespace);
-  const app = Fastify(HTTP_OPTIONS);
+  const topic = naiveTopic(namespace);
   app.post<{ Body: { readonly symbol: string } }>('/api/pillole', async ({ body }) => {
     const messages = [{ key: body.symbol, value: JSON.stringify(body) }];
     await producer.send({ topic, acks: -1, messages });
     return { status: 'ok' };
-  });
-  await app.listen({ host: '127.0.0.1', port: config.port });
-  life.onStop('http server', async () => {
-    await app.close();
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { openArrivals, pillNumbersIn } from './arrivals.ts';
+import { countArrivals, pillNumbersIn } from './arrivals.ts';
 
-const RUN = { run: 'w1', pills: 4, endpoints: 1 };
+const RUN = { run: 'w1', pills: 4 };
 
 function bodyOf(...ids: readonly string[]): string {
   return JSON.stringify({ data: { pills: ids.map((id) => ({ cursor: '0-1', id, symbol: 'A' })) } });
@@ -17,37 +17,37 @@ describe('the pills in a body', () => {
   });
 });
 
-describe('what came to an endpoint', () => {
-  test('the first attempt counts as arrival, the first accepted one as got', () => {
-    const book = openArrivals(RUN);
-    book.take('msg_a', bodyOf('w1-1'), 100, false);
-    book.take('msg_a', bodyOf('w1-1'), 200, true);
-    const { firstMicros, acceptedMicros, acceptedTimes, attempts, doubledIds } = book.arrivals;
+describe('the arrivals at an endpoint', () => {
+  test('the first attempt and the first accepted one have a time each', () => {
+    const { arrivals, take } = countArrivals(RUN);
+    take('msg_a', bodyOf('w1-1'), 100, false);
+    take('msg_a', bodyOf('w1-1'), 200, true);
+    const { firstMicros, times, accepted, attempts, doubledIds } = arrivals;
     expect([...firstMicros]).toEqual([0, 100, 0, 0]);
-    expect([...acceptedMicros]).toEqual([0, 200, 0, 0]);
-    expect([...acceptedTimes]).toEqual([0, 1, 0, 0]);
-    expect([attempts, doubledIds, book.acceptedPills]).toEqual([2, 0, 1]);
+    expect(accepted).toEqual([{ atMicros: 200, pills: 1 }]);
+    expect([...times]).toEqual([0, 1, 0, 0]);
+    expect([attempts, doubledIds, arrivals.pills]).toEqual([2, 0, 1]);
   });
 
-  test('a message that is accepted again is a double with the same id', () => {
-    const book = openArrivals(RUN);
-    for (const at of [1, 2, 3]) book.take('msg_a', bodyOf('w1-0', 'w1-1'), at, true);
-    const { acceptedTimes, doubledIds, renamed } = book.arrivals;
-    expect([...acceptedTimes]).toEqual([3, 3, 0, 0]);
-    expect([doubledIds, renamed, book.acceptedPills]).toEqual([1, 0, 2]);
+  test('a message that is accepted again is a duplicate with the same id', () => {
+    const { arrivals, take } = countArrivals(RUN);
+    for (const at of [1, 2, 3]) take('msg_a', bodyOf('w1-0', 'w1-1'), at, true);
+    const { times, doubledIds, renamed } = arrivals;
+    expect([...times]).toEqual([3, 3, 0, 0]);
+    expect([doubledIds, renamed, arrivals.pills]).toEqual([1, 0, 2]);
   });
 
-  test('a pill under a second id is told, also where the first was not accepted', () => {
-    const book = openArrivals(RUN);
-    book.take('msg_a', bodyOf('w1-0'), 1, false);
-    book.take('msg_b', bodyOf('w1-0', 'w1-1'), 2, true);
-    expect(book.arrivals.renamed).toBe(1);
+  test('a pill under a second id is counted, also where the first was not accepted', () => {
+    const { arrivals, take } = countArrivals(RUN);
+    take('msg_a', bodyOf('w1-0'), 1, false);
+    take('msg_b', bodyOf('w1-0', 'w1-1'), 2, true);
+    expect(arrivals.renamed).toBe(1);
   });
 
-  test('messages of another run, and pills beyond this one, count for nothing', () => {
-    const book = openArrivals(RUN);
-    expect(book.take('msg_a', bodyOf('w0-1'), 1, true)).toBe(0);
-    expect(book.take('msg_b', bodyOf('w1-4'), 1, true)).toBe(0);
-    expect([book.arrivals.attempts, book.acceptedPills]).toEqual([0, 0]);
+  test('messages of another run, and pills beyond this one, do not count', () => {
+    const { arrivals, take } = countArrivals(RUN);
+    expect(take('msg_a', bodyOf('w0-1'), 1, true)).toBe(0);
+    expect(take('msg_b', bodyOf('w1-4'), 1, true)).toBe(0);
+    expect([arrivals.attempts, arrivals.pills]).toEqual([0, 0]);
   });
 });

@@ -1,98 +1,86 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { monotonicMicros } from '../clock.ts';
-import type { AcceptedMessage } from './arrivals.ts';
-import { runPills, type WebhookRun } from './run.ts';
-import type { Stage } from './stage.ts';
+import { monotonicMicros } from '../harness/open-loop.ts';
+import type { EndpointArrivals } from './arrivals.ts';
+import { postPills } from './webhook-run.ts';
+import type { WebhookStage } from './webhook-stage.ts';
 
-/** Endpoints that fail for a while and come back. */
-export interface DrainRun {
-  readonly run: WebhookRun;
-  readonly outageS: number;
-  /** From the recovery, s: to the first accepted message, to 99 % of the pills, until nothing waits. */
-  readonly firstS: number | null;
-  readonly mostS: number | null;
-  readonly emptyS: number | null;
-  /** Between the first accepted message and 99 % of the pills. */
-  readonly messagesPerS: number;
-  readonly pillsPerS: number;
-}
-
-export interface DrainOptions {
-  readonly perS: number;
-  readonly outageS: number;
-  readonly endpoints: number;
-  /** How long it is waited until nothing waits. */
-  readonly maxS: number;
-}
+/** Endpoints that fail for a while and recover. */
+export type DrainRun = Awaited<ReturnType<typeof measureDrain>>;
 
 const POLL_MS = 100;
-/** What rests is kept after a second: until then nothing in PostgreSQL does not mean nothing. */
+/**
+ * The dispatcher stores the messages that it holds within a second: until then an empty table
+ * proves nothing.
+ */
 const EMPTY_FOR_MICROS = 1_500_000;
+/** The pace is given up to this share of the pills: a few messages may wait for a late retry. */
+const MOST = 0.99;
 
-/** All endpoints answer 500 while pills come, then accept, and nothing more comes. */
-export async function measureDrain(stage: Stage, options: DrainOptions): Promise<DrainRun> {
+/**
+ * All endpoints answer 500 while pills arrive; then they accept, and no more pills are sent.
+ * @param options.maxS the longest wait until the backlog is empty
+ */
+export async function measureDrain(
+  stage: WebhookStage,
+  options: { perS: number; outageS: number; endpoints: number; maxS: number },
+) {
   const { perS, outageS, endpoints, maxS } = options;
-  const { receiver, rows } = stage;
   await stage.makeEndpoints(endpoints);
-  await receiver.answer(
-    'fails',
-    Array.from({ length: endpoints }, (_, endpoint) => endpoint),
-  );
+  const all = Array.from({ length: endpoints }, (_, endpoint) => endpoint);
+  await stage.receiver({ respond: { how: 'fails', endpoints: all } });
   let recovered = 0;
-  let emptyS: number | null = null;
-  const { run, plan, report } = await runPills(stage, {
-    ...{ perS, seconds: outageS, endpoints, arrivalsMaxMs: 0 },
-    async beside() {
-      // The head start of the load is in it: the last pill has been sent.
-      await sleep(outageS * 1_000 + 1_000);
-      recovered = monotonicMicros();
-      await receiver.answer('accepts', []);
-      emptyS = await untilEmpty(rows, recovered, maxS);
-    },
-  });
-  const accepted = report.endpoints.flatMap((one) => one.accepted);
-  const pace = paceOf(accepted, plan.pills * endpoints);
-  const since = (micros: number | null) => (micros === null ? null : (micros - recovered) / 1e6);
+  let emptyS = Number.NaN;
+  const beside = async () => {
+    // One more second covers the head start of the load, so the last pill has been sent.
+    await sleep(outageS * 1_000 + 1_000);
+    recovered = monotonicMicros();
+    await stage.receiver({ respond: { how: 'fails', endpoints: [] } });
+    emptyS = await untilEmpty(stage, recovered, maxS);
+  };
+  const load = { perS, seconds: outageS, endpoints, maxMs: 0, beside };
+  const { run, accepted } = await postPills(stage, load);
+  const { firstMicros, mostMicros, ...pace } = paceOf(accepted, run.pills * endpoints);
   return {
-    ...{ run, outageS, emptyS },
-    ...{ firstS: since(pace.firstMicros), mostS: since(pace.mostMicros) },
-    ...{ messagesPerS: pace.messagesPerS, pillsPerS: pace.pillsPerS },
+    run,
+    outageS,
+    /** From the recovery, s: to the first accepted message, to 99 % of the pills, to no backlog. */
+    firstS: (firstMicros - recovered) / 1e6,
+    mostS: (mostMicros - recovered) / 1e6,
+    emptyS,
+    /** Messages and pills a second, between the first accepted message and 99 % of the pills. */
+    ...pace,
   };
 }
 
-/** @returns s from the recovery until nothing waits in PostgreSQL, and goes on so; null = not in time */
-async function untilEmpty(
-  rows: Stage['rows'],
-  recovered: number,
-  maxS: number,
-): Promise<number | null> {
+/** @returns s from the recovery until the backlog is, and stays, empty; NaN = not in time */
+async function untilEmpty({ waiting }: WebhookStage, recovered: number, maxS: number) {
   let since: number | undefined;
   for (;;) {
-    const { messages } = await rows.waiting();
+    const { messages } = await waiting();
     const now = monotonicMicros();
     since = messages > 0 ? undefined : (since ?? now);
     if (since !== undefined && now - since >= EMPTY_FOR_MICROS) return (since - recovered) / 1e6;
-    if (now - recovered > maxS * 1e6) return null;
+    if (now - recovered > maxS * 1e6) return Number.NaN;
     await sleep(POLL_MS);
   }
 }
 
-/** Share of the pills until which the pace is told: a few messages may wait for a late retry. */
-const MOST = 0.99;
-
-/** How quickly a backlog left, from its first accepted message to most of the pills. */
-export function paceOf(accepted: readonly AcceptedMessage[], pills: number) {
+/** How quickly a backlog was delivered, from its first accepted message to most of the pills. */
+export function paceOf(accepted: EndpointArrivals['accepted'], pills: number) {
   const sorted = [...accepted].sort((one, other) => one.atMicros - other.atMicros);
-  const firstMicros = sorted[0]?.atMicros ?? null;
+  const firstMicros = sorted[0]?.atMicros ?? Number.NaN;
   let arrived = 0;
   for (const [at, message] of sorted.entries()) {
     arrived += message.pills;
     if (arrived < pills * MOST) continue;
-    const seconds = Math.max(1e-3, (message.atMicros - firstMicros!) / 1e6);
+    const mostMicros = message.atMicros;
+    const seconds = Math.max(1e-3, (mostMicros - firstMicros) / 1e6);
     return {
-      ...{ firstMicros, mostMicros: message.atMicros },
-      ...{ messagesPerS: (at + 1) / seconds, pillsPerS: arrived / seconds },
+      firstMicros,
+      mostMicros,
+      messagesPerS: (at + 1) / seconds,
+      pillsPerS: arrived / seconds,
     };
   }
-  return { firstMicros, mostMicros: null, messagesPerS: 0, pillsPerS: 0 };
+  return { firstMicros, mostMicros: Number.NaN, messagesPerS: 0, pillsPerS: 0 };
 }

@@ -3,16 +3,21 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readAudit } from '../../lib/accounts/audit.ts';
-import { listCurrentNotices, NOTICE_LIMITS, publishNotice } from '../../lib/accounts/notices.ts';
-import { readAccount } from '../../lib/accounts/operator.ts';
-import { nowMicros } from '../../lib/clock.ts';
-import { checkCredential, parseCredentials } from '../../lib/generator-credentials.ts';
+import { checkCredential, parseCredentials } from '../../domain/access/generator-credentials.ts';
+import { readAudit } from '../../domain/accounts/audit.ts';
+import { readAccount } from '../../domain/accounts/operator.ts';
+import {
+  listCurrentNotices,
+  NOTICE_LIMITS,
+  publishNotice,
+} from '../../domain/accounts/operator-notices.ts';
+import { packageRoot } from '../../lib/files/package-root.ts';
 import type { Database } from '../../lib/postgres/database.ts';
-import { packageRoot } from '../../lib/root.ts';
-import { createTestAccount, openTestDatabase } from '../../lib/testing/accounts.ts';
-import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
+import { nowMicros } from '../../lib/timing/clock.ts';
+import { createTestAccount, openTestDatabase } from '../../testing/accounts.ts';
+import { createNamespace, type Namespace } from '../../testing/namespace.ts';
 
 const OPERATOR = `operator:${os.userInfo().username}`;
 
@@ -31,13 +36,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-interface Ended {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function admin(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+function admin(
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
   const entry = path.join(packageRoot, 'dist', 'deploy', 'admin', 'main.js');
   const all = { PATH: process.env.PATH, ...namespace.env, ...env };
   return new Promise((resolve) => {
@@ -47,22 +49,22 @@ function admin(args: readonly string[], env: Record<string, string> = {}): Promi
   });
 }
 
-/** Runs a command that must be done, and gives its result. */
-async function done<T = Record<string, unknown>>(...args: readonly string[]): Promise<T> {
+/** Runs a command that must succeed. @returns its result */
+async function run<T = Record<string, unknown>>(...args: readonly string[]): Promise<T> {
   const ended = await admin(['--json', ...args]);
   expect(ended).toMatchObject({ code: 0, stderr: '' });
   return JSON.parse(ended.stdout) as T;
 }
 
-test('an account is suspended, limited, its keys revoked, and all of it is audited', async () => {
+test('suspending, limiting and revoking the keys of an account is audited', async () => {
   const { id, key } = await createTestAccount(db, namespace, { tier: 'basic' });
   await db
     .insertInto('users')
     .values({ id: 'usr_admin', account_id: id, email: 'ops@example.com', password_hash: 'secret' })
     .execute();
 
-  await done('account', 'suspend', 'OPS@example.com', '--reason', 'unpaid invoice');
-  expect(await done('account', 'show', id)).toMatchObject({
+  await run('account', 'suspend', 'OPS@example.com', '--reason', 'unpaid invoice');
+  expect(await run('account', 'show', id)).toMatchObject({
     status: 'suspended',
     suspendedReason: 'unpaid invoice',
     liveKeys: 1,
@@ -70,22 +72,22 @@ test('an account is suspended, limited, its keys revoked, and all of it is audit
   });
   const twice = await admin(['account', 'suspend', id, '--reason', 'again']);
   expect(twice).toMatchObject({ code: 1, stderr: expect.stringContaining('is not active') });
-  await done('account', 'unsuspend', id);
-  await done('account', 'limits', id, '--rate', '500', '--burst', '900');
-  await done('account', 'limits', id, '--calls-per-day', '5000');
+  await run('account', 'unsuspend', id);
+  await run('account', 'limits', id, '--rate', '500', '--burst', '900');
+  await run('account', 'limits', id, '--calls-per-day', '5000');
   const raised = { rate: 500, burst: 900, callsPerDay: 5_000 };
   expect(await readAccount(db, id)).toMatchObject({ status: 'active', limits: raised });
-  await done('account', 'limits', id, '--reset');
+  await run('account', 'limits', id, '--reset');
   expect((await readAccount(db, id))?.limits).toEqual({
     rate: null,
     burst: null,
     callsPerDay: null,
   });
-  expect(await done('account', 'revoke-keys', id)).toEqual({ account: id, revoked: 1 });
-  expect(await done('billing', 'fail-payment', id)).toMatchObject({ event: 'payment.failed' });
-  await done('billing', 'pay', id);
-  await done('billing', 'end', id);
-  expect(await done<object[]>('account', 'list')).toMatchObject([
+  expect(await run('account', 'revoke-keys', id)).toEqual({ account: id, revoked: 1 });
+  expect(await run('billing', 'fail-payment', id)).toMatchObject({ event: 'payment.failed' });
+  await run('billing', 'pay', id);
+  await run('billing', 'end', id);
+  expect(await run<object[]>('account', 'list')).toMatchObject([
     { id, status: 'active', subscription: 'ended' },
   ]);
 
@@ -102,37 +104,138 @@ test('an account is suspended, limited, its keys revoked, and all of it is audit
     'subscription.ended',
   ]);
   expect(audit.every(({ actor }) => actor === OPERATOR)).toBe(true);
-  const told = await admin(['audit', id]);
-  expect(told.stdout).toContain('unpaid invoice');
+  const log = await admin(['audit', id]);
+  expect(log.stdout).toContain('unpaid invoice');
   const shown = await admin(['account', 'show', id]);
-  for (const text of [told.stdout, shown.stdout]) {
+  for (const text of [log.stdout, shown.stdout]) {
     expect(text).not.toContain(key);
     expect(text).not.toContain('secret');
   }
-  // Fifteen processes one after another.
+  // Fifteen processes run one after another.
+});
+
+test('the second factors of an account are removed, audited and mailed; none is an error', async () => {
+  const { id } = await createTestAccount(db, namespace, { tier: 'pro' });
+  for (const name of ['bound', 'open']) {
+    const email = `${name}@example.com`;
+    await db
+      .insertInto('users')
+      .values({ id: `usr_${name}`, account_id: id, email, password_hash: 'secret' })
+      .execute();
+    const confirmed_at = name === 'bound' ? new Date() : null;
+    await db
+      .insertInto('second_factors')
+      .values({ user_id: `usr_${name}`, sealed: Buffer.alloc(64), confirmed_at })
+      .execute();
+  }
+  const removed = await run('account', 'remove-second-factor', 'bound@example.com');
+  expect(removed).toEqual({ account: id, removed: 1 });
+  const left = await db.selectFrom('second_factors').select('user_id').execute();
+  expect(left).toEqual([{ user_id: 'usr_open' }]);
+  expect(await readAudit(db, id, { limit: 1 })).toMatchObject([
+    { action: 'second_factor.removed', actor: OPERATOR, target: 'usr_bound' },
+  ]);
+  const raised = await db
+    .selectFrom('account_events')
+    .select('type')
+    .where('account_id', '=', id)
+    .execute();
+  expect(raised).toEqual([{ type: 'second_factor.removed' }]);
+  const again = await admin(['account', 'remove-second-factor', id]);
+  expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('has a second factor') });
+});
+
+test('a closed account is reopened by its address, and the users get a mail', async () => {
+  const { id } = await createTestAccount(db, namespace, { tier: 'basic' });
+  const user = { id: 'usr_closed', account_id: id, email: 'back@example.com', password_hash: '-' };
+  await db.insertInto('users').values(user).execute();
+  const open = await admin(['account', 'reopen', id]);
+  expect(open).toMatchObject({ code: 1, stderr: expect.stringContaining('is not closed') });
+  await db
+    .updateTable('accounts')
+    .set({ status: 'closed', closed_at: new Date() })
+    .where('id', '=', id)
+    .execute();
+  expect(await run('account', 'reopen', 'back@example.com')).toEqual({
+    account: id,
+    status: 'active',
+    keys: 'ended',
+    subscription: 'ended',
+  });
+  const [entry] = await readAudit(db, id, { limit: 1 });
+  expect(entry).toMatchObject({ action: 'account.reopened', actor: OPERATOR });
+  await run('account', 'suspend', id, '--reason', 'a test');
+  await run('account', 'unsuspend', id);
+  const events = await db
+    .selectFrom('account_events')
+    .select(['type', 'data'])
+    .where('account_id', '=', id)
+    .orderBy('id')
+    .execute();
+  expect(events).toEqual([
+    { type: 'account.reopened', data: { status: 'active' } },
+    { type: 'account.suspended', data: { reason: 'operator', detail: 'a test' } },
+    { type: 'account.unsuspended', data: {} },
+  ]);
 }, 120_000);
 
-test('the audit log of no account is an error, of one that is erased it is told', async () => {
+test('an export of the audit log verifies, alone and against the database, until either is changed', async () => {
+  const { id } = await createTestAccount(db, namespace, { tier: 'pro' });
+  await run('account', 'limits', id, '--rate', '3');
+  await run('account', 'revoke-keys', id);
+  const file = path.join(folder, 'audit.ndjson');
+  const exported = await run('audit', 'export', id, file);
+  expect(exported).toMatchObject({ entries: 2, chain: 'intact' });
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect(await run('audit', 'verify-file', file)).toMatchObject({ hash: exported.hash });
+  await run('account', 'suspend', id, '--reason', 'a test');
+  expect(await run('audit', 'verify', id, '--export', file)).toMatchObject({ entries: 3 });
+  expect((await admin(['audit', 'export', id, file])).stderr).toMatch(/exists already/);
+  expect((await admin(['audit', 'verify', 'zzz'])).stderr).toMatch(/no account zzz/);
+
+  // Whoever replaces the whole log has a sound chain, but not the one of the export.
+  const entries = await readAudit(db, id, { limit: 9 });
+  await sql`DELETE FROM audit_log WHERE account_id = ${id}`.execute(db);
+  await sql`DELETE FROM audit_chains WHERE chain = ${id}`.execute(db);
+  for (const { actor } of entries) {
+    await db.insertInto('audit_log').values({ account_id: id, actor, action: 'x.y' }).execute();
+  }
+  expect(await run('audit', 'verify', id)).toMatchObject({ entries: 3 });
+  const replaced = await admin(['audit', 'verify', id, '--export', file]);
+  expect(replaced).toMatchObject({ code: 1, stderr: expect.stringMatching(/log was replaced/) });
+
+  const text = await readFile(file, 'utf8');
+  await writeFile(file, text.replace('keys.revoked', 'keys.rotated'));
+  const changed = await admin(['audit', 'verify-file', file]);
+  await rm(file);
+  expect(changed).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/was changed/),
+  });
+});
+
+test('the audit log of an unknown account is an error, but the log of an erased account is shown', async () => {
   const { id } = await createTestAccount(db, namespace, { tier: null });
-  expect(await done('audit', id)).toEqual([]);
+  expect(await run('audit', id)).toEqual([]);
   const none = await admin(['audit', 'zzz']);
   expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining('no account zzz') });
-  await done('account', 'revoke-keys', id);
+  await run('account', 'revoke-keys', id);
   await db.deleteFrom('accounts').where('id', '=', id).execute();
-  expect(await done<object[]>('audit', id)).toHaveLength(1);
-  expect(await done<object[]>('audit', id, '--before', '1')).toEqual([]);
+  expect(await run<object[]>('audit', id)).toHaveLength(1);
+  expect(await run<object[]>('audit', id, '--before', '1')).toEqual([]);
 });
 
 test('a notice is published, listed and withdrawn', async () => {
   const until = '2099-01-01T00:00:00.000Z';
   const text = 'Maintenance on Sunday, 02:00 UTC';
-  const made = await done<{ id: string }>(
+  const made = await run<{ id: string }>(
     ...['notice', 'publish', text, '--severity', 'warning', '--until', until],
   );
   expect(made).toMatchObject({ severity: 'warning', message: text, until });
   expect(await listCurrentNotices(db)).toMatchObject([{ id: made.id }]);
-  expect(await done<object[]>('notice', 'list')).toHaveLength(1);
-  await done('notice', 'withdraw', made.id);
+  expect(await run<object[]>('notice', 'list')).toHaveLength(1);
+  await run('notice', 'withdraw', made.id);
   expect(await listCurrentNotices(db)).toEqual([]);
   expect((await admin(['notice', 'withdraw', made.id])).code).toBe(1);
   const audit = await readAudit(db, null, { limit: 2 });
@@ -142,7 +245,7 @@ test('a notice is published, listed and withdrawn', async () => {
   ]);
 });
 
-test('notices are bounded, also when many are published at once', async () => {
+test('the number of notices is bounded, even if many are published at once', async () => {
   const wanted = { actor: 'system', message: 'x', severity: 'info' } as const;
   const results = await Promise.all(
     Array.from({ length: NOTICE_LIMITS.currentMax + 4 }, () => publishNotice(db, wanted)),
@@ -154,7 +257,7 @@ test('notices are bounded, also when many are published at once', async () => {
   }
 });
 
-test("a generator's token is shown once, kept as its hash, and ends when it is revoked", async () => {
+test("a generator's token is shown once, stored as a hash, and ends when it is revoked", async () => {
   const file = path.join(folder, 'credentials.jsonl');
   const args = ['--file', file];
   const ingestSees = async (token: string) => {
@@ -163,8 +266,8 @@ test("a generator's token is shown once, kept as its hash, and ends when it is r
     return checkCredential(read.credentials, `Bearer ${token}`, nowMicros());
   };
   const until = '2099-01-01T00:00:00.000Z';
-  const alpha = await done<{ token: string }>('generator', 'create', 'alpha', ...args);
-  const beta = await done<{ token: string }>(
+  const alpha = await run<{ token: string }>('generator', 'create', 'alpha', ...args);
+  const beta = await run<{ token: string }>(
     ...['generator', 'create', 'beta', ...args, '--expires', until],
   );
   expect((await stat(file)).mode & 0o777).toBe(0o600);
@@ -173,15 +276,15 @@ test("a generator's token is shown once, kept as its hash, and ends when it is r
   const again = await admin(['generator', 'create', 'alpha', ...args]);
   expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('revoke it first') });
 
-  expect(await done('generator', 'list', ...args)).toEqual([
+  expect(await run('generator', 'list', ...args)).toEqual([
     { name: 'alpha', expiresAt: null, live: true },
     { name: 'beta', expiresAt: until, live: true },
   ]);
-  await done('generator', 'revoke', 'alpha', ...args);
+  await run('generator', 'revoke', 'alpha', ...args);
   expect(await ingestSees(alpha.token)).toEqual({ kind: 'invalid' });
   expect(await ingestSees(beta.token)).toEqual({ kind: 'known', name: 'beta' });
-  // Also the last one: a file that the gateway cannot read would leave it in force.
-  await done('generator', 'revoke', 'beta', ...args);
+  // The last token too: a file that the gateway cannot read would keep it in force.
+  await run('generator', 'revoke', 'beta', ...args);
   expect(await ingestSees(beta.token)).toEqual({ kind: 'invalid' });
   expect(await readdir(folder)).toEqual(['credentials.jsonl']);
 
@@ -199,27 +302,27 @@ test("a generator's token is shown once, kept as its hash, and ends when it is r
   }
 });
 
-test('two generators that are made at once are both in the file', async () => {
+test('generators that are created at once are all in the file', async () => {
   const file = path.join(await mkdtemp(path.join(folder, 'two-')), 'credentials.jsonl');
   const names = ['one', 'two', 'three'];
-  await Promise.all(names.map((name) => done('generator', 'create', name, '--file', file)));
-  const listed = await done<{ name: string }[]>('generator', 'list', '--file', file);
+  await Promise.all(names.map((name) => run('generator', 'create', name, '--file', file)));
+  const listed = await run<{ name: string }[]>('generator', 'list', '--file', file);
   expect(listed.map(({ name }) => name).sort()).toEqual([...names].sort());
 });
 
-test.each([
+test.concurrent.each([
   ['no command', [], 2],
   ['an unknown command', ['acount'], 2],
   ['no reason', ['account', 'suspend', 'acc_x'], 2],
-  ['limits without one', ['account', 'limits', 'acc_x'], 2],
+  ['limits without a limit', ['account', 'limits', 'acc_x'], 2],
   ['a limit of 0', ['account', 'limits', 'acc_x', '--rate', '0'], 2],
-  ['a severity that is none', ['notice', 'publish', 'x', '--severity', 'bad'], 2],
-  ['a time that is past', ['notice', 'publish', 'x', '--until', '2001-01-01'], 2],
-  ['an account that is not there', ['account', 'show', 'acc_x'], 1],
-  ['billing of one that is not there', ['billing', 'pay', 'acc_x'], 1],
-  ['a file that is not there', ['generator', 'list', '--file', '/nowhere/file'], 1],
-  ['a folder that is not there', ['generator', 'create', 'g', '--file', '/nowhere/file'], 1],
-])('%s is refused with words and a code', async (_, args, code) => {
+  ['an unknown severity', ['notice', 'publish', 'x', '--severity', 'bad'], 2],
+  ['a time in the past', ['notice', 'publish', 'x', '--until', '2001-01-01'], 2],
+  ['an unknown account', ['account', 'show', 'acc_x'], 1],
+  ['billing of an unknown account', ['billing', 'pay', 'acc_x'], 1],
+  ['a missing file', ['generator', 'list', '--file', '/nowhere/file'], 1],
+  ['a missing folder', ['generator', 'create', 'g', '--file', '/nowhere/file'], 1],
+])('%s is refused with a message and an exit code', async (_, args, code) => {
   const ended = await admin(args);
   expect(ended.code).toBe(code);
   expect(ended.stderr.trim()).not.toBe('');
@@ -227,12 +330,12 @@ test.each([
   expect(ended.stderr).not.toContain('    at ');
 });
 
-test('help is no fault', async () => {
+test.concurrent('help is not an error', async () => {
   expect(await admin(['--help'])).toMatchObject({ code: 0, stderr: '' });
   expect((await admin(['billing', '--help'])).stdout).toContain('no money moves');
 });
 
-test('without PostgreSQL one sentence says what to do, without the password', async () => {
+test.concurrent('without PostgreSQL, one sentence says what to do and hides the password', async () => {
   for (const DATABASE_URL of ['postgres://me:hush@127.0.0.1:1/x', 'nonsense:hush']) {
     const ended = await admin(['account', 'list'], { DATABASE_URL });
     expect(ended.code).toBe(1);
@@ -243,7 +346,7 @@ test('without PostgreSQL one sentence says what to do, without the password', as
   expect(fresh).toMatchObject({ code: 1, stderr: expect.stringContaining('provision') });
 });
 
-test('a damaged credentials file is left as it is', async () => {
+test.concurrent('a damaged credentials file stays as it is', async () => {
   const file = path.join(folder, 'damaged');
   await writeFile(file, '{"name": "x"');
   const ended = await admin(['generator', 'create', 'g', '--file', file]);

@@ -1,19 +1,26 @@
 import { Command, CommanderError } from 'commander';
 import { addAccountCommands } from './account-commands.ts';
-import { AdminError } from './environment.ts';
+import { AdminError } from './admin-session.ts';
+import { addAuditCommands } from './audit-commands.ts';
+import { addPepperCommands } from './pepper-commands.ts';
 import { addPlatformCommands } from './platform-commands.ts';
+import { addSecurityCommand } from './security-commands.ts';
 
 /** `npm run admin -- <command>`: the operator's tasks; every change is in the audit log. */
 const program = new Command('admin')
   .description(
-    'Tasks of the operator. DATABASE_URL and PILLOLE_NAMESPACE say where; else the stack',
+    'Tasks of the operator, on the database that DATABASE_URL and PILLOLE_NAMESPACE name ' +
+      '(default: the local stack)',
   )
-  .option('--json', 'the result as JSON', false)
-  .addHelpText('after', '\nExit codes: 0 done, 1 could not be done, 2 the command is not right.')
+  .option('--json', 'print the result as JSON', false)
+  .addHelpText('after', '\nExit codes: 0 success, 1 failure, 2 wrong usage.')
   .showHelpAfterError('(--help shows the commands)')
   .exitOverride();
 addAccountCommands(program);
+addAuditCommands(program);
+addPepperCommands(program);
 addPlatformCommands(program);
+addSecurityCommand(program);
 
 try {
   await program.parseAsync();
@@ -21,7 +28,7 @@ try {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
   else {
     const { message } = error as Error;
-    const text = error instanceof AdminError ? message : `It could not be done: ${message}`;
+    const text = error instanceof AdminError ? message : `The command failed: ${message}`;
     process.stderr.write(`${text}\n`);
     process.exitCode = 1;
   }

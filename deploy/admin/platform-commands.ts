@@ -6,14 +6,10 @@ import {
   type NoticeSeverity,
   publishNotice,
   withdrawNotice,
-} from '../../lib/accounts/notices.ts';
-import { AdminError, atDesk } from './environment.ts';
+} from '../../domain/accounts/operator-notices.ts';
+import { AdminError, withAdminSession } from './admin-session.ts';
 import { createGenerator, listGenerators, revokeGenerator } from './generators.ts';
 import { print } from './print.ts';
-
-interface Format {
-  readonly json: boolean;
-}
 
 /** Adds `notice …` and `generator …`. */
 export function addPlatformCommands(program: Command): void {
@@ -22,82 +18,84 @@ export function addPlatformCommands(program: Command): void {
 }
 
 function addNoticeCommands(program: Command): void {
-  const notice = program.command('notice').description('What all customers are told');
+  const notice = program.command('notice').description('Notices to all customers');
   notice
     .command('publish <text>')
     .description('Publishes a notice in GET /api/status')
     .addOption(
-      new Option('--severity <severity>', 'how much it matters')
+      new Option('--severity <severity>', 'severity of the notice')
         .choices(NOTICE_SEVERITIES)
         .default('info'),
     )
-    .option('--until <time>', 'ISO 8601; else until it is withdrawn', time)
+    .option('--until <time>', 'ISO 8601; default: until it is withdrawn', time)
     .action(
       async (
         message: string,
         { severity, until }: { severity: NoticeSeverity; until?: Date },
         command: Command,
       ) => {
-        const published = await atDesk(({ db, operator }) =>
+        const published = await withAdminSession(({ db, operator }) =>
           publishNotice(db, { ...operator, message, severity, until }),
         );
         if (published.kind === 'invalid') throw new AdminError(published.reason);
         if (published.kind === 'limit') {
           const max = NOTICE_LIMITS.currentMax;
-          throw new AdminError(`${max} notices are in force, the limit: withdraw one first.`);
+          throw new AdminError(`${max} notices are in force, the maximum: withdraw one first.`);
         }
-        print(published.notice, command.optsWithGlobals<Format>());
+        print(published.notice, command);
       },
     );
   notice
     .command('withdraw <notice>')
-    .description('Ends a notice at once')
+    .description('Withdraws a notice at once')
     .action(async (id: string, _: unknown, command: Command) => {
-      const ended = await atDesk(({ db, operator }) => withdrawNotice(db, { ...operator, id }));
-      if (!ended) throw new AdminError(`No notice ${id} is in force: see "notice list".`);
-      print({ notice: id, withdrawn: true }, command.optsWithGlobals<Format>());
+      const isWithdrawn = await withAdminSession(({ db, operator }) =>
+        withdrawNotice(db, { ...operator, id }),
+      );
+      if (!isWithdrawn) throw new AdminError(`No notice ${id} is in force: see "notice list".`);
+      print({ notice: id, withdrawn: true }, command);
     });
   notice
     .command('list')
     .description('Lists the notices in force')
     .action(async (_: unknown, command: Command) =>
-      print(await atDesk(({ db }) => listCurrentNotices(db)), command.optsWithGlobals<Format>()),
+      print(await withAdminSession(({ db }) => listCurrentNotices(db)), command),
     );
 }
 
 function addGeneratorCommands(program: Command): void {
   const generator = program.command('generator').description('Tokens of signal generators');
-  const file = '--file <credentials file>';
-  const fileIs = 'the INGEST_CREDENTIALS_FILE of the ingest gateway';
+  const fileFlag = '--file <credentials file>';
+  const fileHelp = 'the INGEST_CREDENTIALS_FILE of the ingest gateway';
   generator
     .command('create <name>')
-    .description('Makes a token, shown once; <name> becomes the source of its pills')
-    .requiredOption(file, fileIs)
-    .option('--expires <time>', 'ISO 8601; else never', time)
-    .action(async (name: string, asked: { file: string; expires?: Date }, command: Command) => {
-      const wanted = { name, file: asked.file, expires: asked.expires };
-      const made = await atDesk(async (desk) => createGenerator(desk, wanted));
-      print(made, command.optsWithGlobals<Format>());
+    .description('Creates a token, shown once; <name> becomes the source of the pills')
+    .requiredOption(fileFlag, fileHelp)
+    .option('--expires <time>', 'ISO 8601; default: never', time)
+    .action(async (name: string, options: { file: string; expires?: Date }, command: Command) => {
+      const { file, expires } = options;
+      const created = await withAdminSession(async (session) =>
+        createGenerator(session, { name, file, expires }),
+      );
+      print(created, command);
     });
   generator
     .command('revoke <name>')
-    .description('Ends the token of a generator')
-    .requiredOption(file, fileIs)
-    .action(async (name: string, asked: { file: string }, command: Command) => {
-      const ended = await atDesk((desk) => revokeGenerator(desk, { name, file: asked.file }));
-      print(ended, command.optsWithGlobals<Format>());
+    .description('Revokes the token of a generator')
+    .requiredOption(fileFlag, fileHelp)
+    .action(async (name: string, { file }: { file: string }, command: Command) => {
+      const revoked = await withAdminSession((session) => revokeGenerator(session, { name, file }));
+      print(revoked, command);
     });
   generator
     .command('list')
     .description('Lists the generators of a file')
-    .requiredOption(file, fileIs)
-    .action((asked: { file: string }, command: Command) =>
-      print(listGenerators(asked.file), command.optsWithGlobals<Format>()),
-    );
+    .requiredOption(fileFlag, fileHelp)
+    .action(({ file }: { file: string }, command: Command) => print(listGenerators(file), command));
 }
 
 function time(text: string): Date {
   const at = new Date(text);
   if (/^\d{4}-\d\d-\d\d/.test(text) && at.getTime() > Date.now()) return at;
-  throw new InvalidArgumentError('It must be a time in the future, as 2030-01-31T00:00:00Z.');
+  throw new InvalidArgumentError('It must be a time in the future, e.g. 2030-01-31T00:00:00Z.');
 }

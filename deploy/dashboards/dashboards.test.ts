@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { packageRoot } from '../../lib/root.ts';
+import { packageRoot } from '../../lib/files/package-root.ts';
 import { type Analyst, nullColumns, openAnalyst } from '../sql/clickhouse/testing/analyst.ts';
 
 interface Dashboard {
@@ -33,8 +33,8 @@ beforeAll(async () => {
 
 afterAll(() => analyst?.close());
 
-/** What the plugin makes of its macros: times as Unix seconds. */
-function putIn(sql: string): string {
+/** Replaces the macros like the plugin: times as Unix seconds. */
+function expandMacros(sql: string): string {
   const now = Math.floor(Date.now() / 1_000);
   return sql
     .replaceAll('$__fromTime', `toDateTime(${now - 3_600})`)
@@ -44,11 +44,11 @@ function putIn(sql: string): string {
 }
 
 test.each(statements)('%s', async (_title, sql) => {
-  const statement = putIn(sql);
+  const statement = expandMacros(sql);
   expect(statement).not.toContain('$');
   const rows = await analyst.ask(statement);
-  // Of no pills it is `unobserved` all the time.
-  const told = rows.filter(({ market_state }) => market_state !== 'unobserved');
-  expect(told.length).toBeGreaterThan(0);
-  expect(nullColumns(told)).toEqual([]);
+  // Without pills, the state would be `unobserved` all the time.
+  const observed = rows.filter(({ market_state }) => market_state !== 'unobserved');
+  expect(observed.length).toBeGreaterThan(0);
+  expect(nullColumns(observed)).toEqual([]);
 });

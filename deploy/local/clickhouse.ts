@@ -1,41 +1,43 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
-import { packageRoot } from '../../lib/root.ts';
-import { type Child, startChild } from './child.ts';
-import type { EmbeddedEngine, EngineSetting } from './embedded.ts';
-import { answers200, waitUntil } from './wait.ts';
+import { databaseName } from '../../lib/clickhouse/clickhouse-client.ts';
+import { withoutCredentials } from '../../lib/config/without-credentials.ts';
+import { packageRoot } from '../../lib/files/package-root.ts';
+import type { EmbeddedEngine, EngineDeps } from './embedded-engine.ts';
+import { answers200 } from './wait-until.ts';
 
 const ENTRY = path.join(packageRoot, 'dist', 'deploy', 'local', 'clickhouse-server', 'main.js');
 const READY_TIMEOUT_MS = 30_000;
-const STOP_TIMEOUT_MS = 4_000;
 
-/**
- * The embedded ClickHouse: our HTTP server around chdb, a process of its own. Prepares it; `start`
- * may be called again after it died.
- */
-export async function embeddedClickhouse(setting: EngineSetting): Promise<EmbeddedEngine> {
-  const port = await setting.ports.choose('clickhouse', setting.wantedPorts.clickhouse);
-  const folder = setting.place.data('clickhouse');
+/** Prepares the embedded ClickHouse: a process of its own with our HTTP server around chdb. */
+export async function embeddedClickhouse({
+  layout,
+  ports,
+  preferredPorts,
+  namespace,
+  passwords,
+}: EngineDeps): Promise<EmbeddedEngine> {
+  const port = await ports.allocate('clickhouse', preferredPorts.clickhouse);
+  const folder = layout.data('clickhouse');
   mkdirSync(folder, { recursive: true });
-  const address = `http://127.0.0.1:${port}`;
+  const address = `http://default:${passwords.clickhouse}@127.0.0.1:${port}`;
   return {
     address,
-    start: () =>
-      startChild({
-        name: 'clickhouse',
-        command: process.execPath,
-        args: ['--enable-source-maps', ENTRY, '--data', folder, '--port', String(port)],
-        // Each running statement holds a thread of this pool; files and gzip want some too.
-        env: { UV_THREADPOOL_SIZE: '12', TZ: 'UTC' },
-        logFolder: setting.place.logs,
-        runFolder: setting.place.run,
-        stopSignal: 'SIGTERM',
-        stopTimeoutMs: STOP_TIMEOUT_MS,
-      }),
-    ready: (child: Child) =>
-      waitUntil('clickhouse', () => answers200(`${address}/ping`), {
-        timeoutMs: READY_TIMEOUT_MS,
-        gaveUp: () => (child.exit() === undefined ? undefined : `it ended, see ${child.logFile}`),
-      }),
+    child: () => ({
+      command: process.execPath,
+      args: [
+        ...['--enable-source-maps', ENTRY, '--data', folder, '--port', String(port)],
+        ...['--database', databaseName(namespace)],
+      ],
+      // Each running statement holds a thread of this pool; files and gzip need some as well.
+      env: {
+        UV_THREADPOOL_SIZE: '12',
+        TZ: 'UTC',
+        CLICKHOUSE_PASSWORD: passwords.clickhouse,
+        CLICKHOUSE_ANALYST_PASSWORD: passwords.clickhouse_analyst,
+      },
+    }),
+    isReady: () => answers200(`${withoutCredentials(address)}/ping`),
+    readyTimeoutMs: READY_TIMEOUT_MS,
   };
 }

@@ -1,6 +1,6 @@
-import { readConfig } from '../../lib/config.ts';
+import { readConfig } from '../../lib/config/config.ts';
 
-/** The variable that names a server of one's own for an engine. */
+/** The variable that names an existing server for an engine. */
 export const ENGINE_VARIABLES = {
   kafka: 'KAFKA_BROKERS',
   registry: 'SCHEMA_REGISTRY_URL',
@@ -10,40 +10,39 @@ export const ENGINE_VARIABLES = {
 
 export type EngineName = keyof typeof ENGINE_VARIABLES;
 
-export interface EnginesConfig {
-  /** Addresses of engines that run already: they are used, and none of their kind is started. */
-  readonly external: Readonly<Partial<Record<EngineName, string>>>;
-  /** DOCKER_HOST; undefined looks for a socket at the usual places. */
-  readonly dockerHost: string | undefined;
-  /** JAVA_HOME; undefined takes the java of the PATH. */
-  readonly javaHome: string | undefined;
-}
+export type LauncherConfig = ReturnType<typeof readLauncherConfig>;
+/** The part of the settings that engines need. */
+export type EnginesConfig = Pick<
+  LauncherConfig,
+  'external' | 'dockerHost' | 'javaHome' | 'namespace'
+>;
 
-export interface LauncherConfig extends EnginesConfig {
-  /** Prefix of topics, subjects, groups and databases; empty outside tests. */
-  readonly namespace: string;
-  /** Whether demo accounts are made; `auto`: unless PostgreSQL is one of somebody else. */
-  readonly demoAccounts: 'auto' | 'yes' | 'no';
-}
-
-/** Reads the settings of the launcher; everything has a default. */
-export function readLauncherConfig(env: NodeJS.ProcessEnv = process.env): LauncherConfig {
+/** Reads the settings of the launcher; every setting has a default. */
+export function readLauncherConfig(env: NodeJS.ProcessEnv = process.env) {
   return readConfig(env, (reader) => {
     const named = Object.entries(ENGINE_VARIABLES).map(([name, variable]) => [
       name,
       reader.optional(variable),
     ]);
+    const external: Readonly<Partial<Record<EngineName, string>>> = Object.fromEntries(
+      named.filter(([, address]) => address !== undefined),
+    );
     return {
-      external: Object.fromEntries(named.filter(([, address]) => address !== undefined)),
+      /** Addresses of existing engines, which are used instead of starting one. */
+      external,
+      /** undefined = a socket at one of the usual paths. */
       dockerHost: reader.optional('DOCKER_HOST'),
+      /** undefined = the java in PATH. */
       javaHome: reader.optional('JAVA_HOME'),
+      /** Prefix of topics, subjects, groups and databases; empty outside tests. */
       namespace: reader.text('PILLOLE_NAMESPACE', ''),
+      /** Whether to make demo accounts; `auto` = unless PostgreSQL is an existing server. */
       demoAccounts: reader.choice('DEMO_ACCOUNTS', ['auto', 'yes', 'no'], 'auto'),
     };
   });
 }
 
-/** What a child is told: all that we were told ourselves, and `added`. */
+/** The environment of a child: our own, and `added`. */
 export function childEnvironment(added: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   return { ...process.env, ...added };
 }

@@ -1,24 +1,23 @@
-import { GenericContainer, type StartedTestContainer, Wait } from 'testcontainers';
+import { GenericContainer, Wait } from 'testcontainers';
 import type { EngineName } from './config.ts';
-
-export interface ContainerEngine {
-  readonly address: string;
-  stop(): Promise<void>;
-}
+import type { Passwords } from './passwords.ts';
+import { DATABASE, postgresAddress } from './postgres.ts';
 
 const STARTUP_TIMEOUT_MS = 180_000;
 const STOP_TIMEOUT_MS = 4_000;
 
 /**
- * Starts one engine as a container on a free port of this machine; its data lives as long as the
- * container. testcontainers' reaper removes it after this process, whatever ended that. Loaded only
- * where a Docker engine answers.
+ * Starts one engine as a container on a free port of this machine; its data is lost with the
+ * container. The reaper of testcontainers removes the container when this process ends, however it
+ * ends. This module is loaded only if a Docker engine answers.
  */
-export async function startContainer(name: EngineName, port: number): Promise<ContainerEngine> {
-  const { container, address } = RECIPES[name](port);
-  const started: StartedTestContainer = await container
-    .withStartupTimeout(STARTUP_TIMEOUT_MS)
-    .start();
+export async function startContainer(
+  name: EngineName,
+  port: number,
+  passwords: Passwords,
+): Promise<{ readonly address: string; readonly stop: () => Promise<void> }> {
+  const { container, address } = RECIPES[name](port, passwords);
+  const started = await container.withStartupTimeout(STARTUP_TIMEOUT_MS).start();
   return {
     address: address(started.getHost()),
     stop: async () => {
@@ -27,14 +26,20 @@ export async function startContainer(name: EngineName, port: number): Promise<Co
   };
 }
 
-interface Recipe {
-  readonly container: GenericContainer;
-  readonly address: (host: string) => string;
-}
-
-const RECIPES: Readonly<Record<EngineName, (port: number) => Recipe>> = {
+const RECIPES: Readonly<
+  Record<
+    EngineName,
+    (
+      port: number,
+      passwords: Passwords,
+    ) => {
+      readonly container: GenericContainer;
+      readonly address: (host: string) => string;
+    }
+  >
+> = {
   kafka: (port) => ({
-    // The broker tells clients its address: the port outside must be known before it starts.
+    // The broker advertises its address, so the host port must be known before the start.
     container: new GenericContainer('apache/kafka:4.3.1')
       .withExposedPorts({ container: 9092, host: port })
       .withEnvironment({
@@ -65,19 +70,23 @@ const RECIPES: Readonly<Record<EngineName, (port: number) => Recipe>> = {
       .withWaitStrategy(Wait.forHttp('/apis/ccompat/v7/subjects', 8080)),
     address: (host) => `http://${host}:${port}/apis/ccompat/v7`,
   }),
-  clickhouse: (port) => ({
+  clickhouse: (port, { clickhouse }) => ({
     container: new GenericContainer('clickhouse/clickhouse-server:26.3')
       .withExposedPorts({ container: 8123, host: port })
-      .withEnvironment({ CLICKHOUSE_SKIP_USER_SETUP: '1' })
+      .withEnvironment({
+        CLICKHOUSE_USER: 'default',
+        CLICKHOUSE_PASSWORD: clickhouse,
+        CLICKHOUSE_DEFAULT_ACCESS_MANAGEMENT: '1',
+      })
       .withWaitStrategy(Wait.forHttp('/ping', 8123)),
-    address: (host) => `http://${host}:${port}`,
+    address: (host) => `http://default:${clickhouse}@${host}:${port}`,
   }),
-  postgres: (port) => ({
+  postgres: (port, passwords) => ({
     container: new GenericContainer('postgres:18')
       .withExposedPorts({ container: 5432, host: port })
-      .withEnvironment({ POSTGRES_HOST_AUTH_METHOD: 'trust', POSTGRES_DB: 'pillole' })
-      // The image starts the server once for its own set-up, then for good.
+      .withEnvironment({ POSTGRES_PASSWORD: passwords.postgres, POSTGRES_DB: DATABASE })
+      // The image starts the server once for its own set-up, and then a second time.
       .withWaitStrategy(Wait.forLogMessage(/ready to accept connections/, 2)),
-    address: (host) => `postgres://postgres@${host}:${port}/pillole`,
+    address: () => postgresAddress(port, passwords),
   }),
 };

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { readLauncherConfig } from './config.ts';
-import { wantsDemoAccounts } from './demo-keys.ts';
+import { shouldMakeDemoAccounts } from './demo-keys.ts';
 
 test.each([
   [undefined, 'embedded', true],
@@ -8,7 +8,7 @@ test.each([
   [undefined, 'external', false],
   ['yes', 'external', true],
   ['no', 'embedded', false],
-] as const)('DEMO_ACCOUNTS=%s, PostgreSQL %s: demo accounts %s', (setting, postgres, wanted) => {
+] as const)('DEMO_ACCOUNTS=%s, %s PostgreSQL: demo accounts %s', (setting, postgres, wanted) => {
   const env = setting === undefined ? {} : { DEMO_ACCOUNTS: setting };
-  expect(wantsDemoAccounts(readLauncherConfig(env).demoAccounts, postgres)).toBe(wanted);
+  expect(shouldMakeDemoAccounts(readLauncherConfig(env).demoAccounts, postgres)).toBe(wanted);
 });

@@ -6,8 +6,8 @@ import path from 'node:path';
 const PROBE_TIMEOUT_MS = 800;
 
 /**
- * True when a Docker engine answers a ping within 0.8 s: the one of `host` (DOCKER_HOST), or the
- * one behind a socket at its usual place.
+ * True when a Docker engine answers a ping within 0.8 s: the engine at `host` (DOCKER_HOST), else at
+ * a socket on one of the usual paths.
  */
 export async function dockerAnswers(host: string | undefined): Promise<boolean> {
   if (host === undefined) {
@@ -25,10 +25,10 @@ export async function dockerAnswers(host: string | undefined): Promise<boolean> 
 }
 
 function ping(
-  where: { readonly socketPath: string } | { readonly host: string; readonly port: number },
+  target: { readonly socketPath: string } | { readonly host: string; readonly port: number },
 ): Promise<boolean> {
   return new Promise((resolve) => {
-    const probe = request({ ...where, path: '/_ping', timeout: PROBE_TIMEOUT_MS }, (response) => {
+    const probe = request({ ...target, path: '/_ping', timeout: PROBE_TIMEOUT_MS }, (response) => {
       response.resume();
       resolve(response.statusCode === 200);
     });

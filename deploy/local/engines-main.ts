@@ -2,37 +2,44 @@ import path from 'node:path';
 import { Command } from 'commander';
 import { takeLock } from '../../lib/child-process/lock.ts';
 import { endOrphans } from '../../lib/child-process/orphans.ts';
+import { writeFileAtomically } from '../../lib/files/write-file.ts';
 import { readLauncherConfig } from './config.ts';
 import { startEngines } from './engines.ts';
-import { placeAt } from './place.ts';
+import { openStackFolder } from './stack-folder.ts';
+import { stackLayout } from './stack-layout.ts';
 
 /**
- * The four engines alone, for development: `node engines-main.js --data DIR`. Prints one JSON line
- * with their addresses on standard output, progress on standard error; stays until SIGTERM.
+ * Runs only the four engines, for development: `node engines-main.js --data DIR`. Writes their
+ * addresses, which hold passwords, to `DIR/engines.json` and prints its path on standard output,
+ * progress on standard error; runs until SIGTERM.
  */
 const { data } = new Command('engines')
   .requiredOption('--data <dir>', 'folder for data, logs and ports')
   .parse()
   .opts<{ readonly data: string }>();
 
-const say = (line: string) => process.stderr.write(`${line}\n`);
-const place = placeAt(path.resolve(data));
-const locked = takeLock(place.lock);
+const report = (line: string) => process.stderr.write(`${line}\n`);
+const layout = stackLayout(path.resolve(data));
+process.umask(0o077);
+openStackFolder(layout);
+const locked = takeLock(layout.lock);
 if (!locked.ok) {
-  say(`Engines already run in ${place.folder} (pid ${locked.owner.pid}).`);
+  report(`Engines already run in ${layout.folder} (pid ${locked.owner.pid}).`);
   process.exit(1);
 }
 try {
-  await endOrphans(place.run);
+  await endOrphans(layout.run);
   const { kinds, pids, stop, kill, ...addresses } = await startEngines({
-    place,
+    layout,
     config: readLauncherConfig(),
-    say,
+    report,
   });
-  process.stdout.write(`${JSON.stringify({ ...addresses, kinds, pids: pids() })}\n`);
-  let asked = 0;
+  const file = path.join(layout.folder, 'engines.json');
+  writeFileAtomically(file, `${JSON.stringify({ ...addresses, kinds, pids: pids() })}\n`);
+  process.stdout.write(`${file}\n`);
+  let signals = 0;
   const end = async () => {
-    if (asked++ > 0) kill();
+    if (signals++ > 0) kill();
     await stop();
     locked.lock.release();
     process.exit(0);
@@ -42,6 +49,6 @@ try {
   }
 } catch (error) {
   locked.lock.release();
-  say((error as Error).message);
+  report((error as Error).message);
   process.exit(1);
 }

@@ -4,8 +4,8 @@ const CONNECT_TIMEOUT_MS = 1_000;
 const REQUEST_TIMEOUT_MS = 3_000;
 
 /**
- * True when the broker answers a metadata request and a controller is elected; else throws.
- * Nothing else in deploy/local knows the Kafka client.
+ * True when the broker answers a metadata request and a controller is elected; else throws. The only
+ * module of deploy/local that uses the Kafka client.
  */
 export async function kafkaAnswers(brokers: string): Promise<boolean> {
   const admin = new Kafka({

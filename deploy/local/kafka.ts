@@ -4,73 +4,57 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { packageRoot } from '../../lib/root.ts';
-import { writeFileAtomically } from '../../lib/write-file.ts';
-import { type Child, startChild } from './child.ts';
-import type { EmbeddedEngine, EngineSetting } from './embedded.ts';
+import { packageRoot } from '../../lib/files/package-root.ts';
+import { writeFileAtomically } from '../../lib/files/write-file.ts';
+import type { EmbeddedEngine, EngineDeps } from './embedded-engine.ts';
 import { findJava } from './java.ts';
 import { kafkaAnswers } from './kafka-ready.ts';
 import { fillOnce, runMaven } from './maven.ts';
-import { waitUntil } from './wait.ts';
 
 const KAFKA_VERSION = '4.3.1';
 const HERE = path.join(packageRoot, 'deploy', 'local');
 const READY_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 5_000;
 
-/**
- * The embedded Kafka broker: KRaft, broker and controller in one JVM, jars from Maven. Fetches,
- * formats and prepares it; `start` may be called again after it died.
- */
-export async function embeddedKafka(setting: EngineSetting): Promise<EmbeddedEngine> {
-  const java = findJava(setting.javaHome);
-  const port = await setting.ports.choose('kafka', setting.wantedPorts.kafka);
-  const controllerPort = await setting.ports.choose(
-    'kafka-controller',
-    setting.wantedPorts.controller,
-  );
-  const pom = path.join(HERE, 'engines-pom.xml');
-  // Another pom, another folder: jars of an earlier one are not mixed with it.
-  const pomHash = createHash('sha256').update(readFileSync(pom)).digest('hex').slice(0, 8);
-  const jars = path.join(setting.place.engines, `kafka-${KAFKA_VERSION}-${pomHash}`);
-  if (!existsSync(jars)) setting.say(`kafka: downloading ${KAFKA_VERSION} (80 MB, once)`);
-  await fillOnce(jars, (folder) =>
-    runMaven(
-      [
-        ...['-f', pom, 'dependency:copy-dependencies'],
-        ...[`-DoutputDirectory=${folder}`, '-DincludeScope=runtime'],
-      ],
-      setting.signal,
-    ),
-  );
-  const folder = setting.place.data('kafka');
+/** Prepares the embedded Kafka broker: KRaft, broker and controller in one JVM, jars from Maven. */
+export async function embeddedKafka(deps: EngineDeps): Promise<EmbeddedEngine> {
+  const { layout, preferredPorts, signal } = deps;
+  const java = findJava(deps.javaHome);
+  const port = await deps.ports.allocate('kafka', preferredPorts.kafka);
+  const controllerPort = await deps.ports.allocate('kafka-controller', preferredPorts.controller);
+  const ports = { port, controllerPort };
+  const jvm = jvmArguments(await downloadJars(deps));
+  const folder = layout.data('kafka');
   mkdirSync(folder, { recursive: true });
-  const jvm = jvmArguments(jars);
   const logDir = path.join(folder, 'log');
-  if (!existsSync(logDir)) {
-    await format(java, jvm, folder, logDir, { port, controllerPort }, setting.signal);
-  }
+  if (!existsSync(logDir)) await format(java, jvm, folder, logDir, ports, signal);
   const config = path.join(folder, 'server.properties');
-  writeFileAtomically(config, serverProperties({ port, controllerPort }, logDir));
+  writeFileAtomically(config, serverProperties(ports, logDir));
   const brokers = `127.0.0.1:${port}`;
   return {
     address: brokers,
-    start: () =>
-      startChild({
-        name: 'kafka',
-        command: java,
-        args: [...jvm, 'kafka.Kafka', config],
-        logFolder: setting.place.logs,
-        runFolder: setting.place.run,
-        stopSignal: 'SIGTERM',
-        stopTimeoutMs: STOP_TIMEOUT_MS,
-      }),
-    ready: (child: Child) =>
-      waitUntil('kafka', () => kafkaAnswers(brokers), {
-        timeoutMs: READY_TIMEOUT_MS,
-        gaveUp: () => (child.exit() === undefined ? undefined : `it ended, see ${child.logFile}`),
-      }),
+    child: () => ({
+      command: java,
+      args: [...jvm, 'kafka.Kafka', config],
+      stopTimeoutMs: STOP_TIMEOUT_MS,
+    }),
+    isReady: () => kafkaAnswers(brokers),
+    readyTimeoutMs: READY_TIMEOUT_MS,
   };
+}
+
+/** Downloads the jars once. @returns their folder */
+async function downloadJars({ layout, report, signal }: EngineDeps): Promise<string> {
+  const pom = path.join(HERE, 'engines-pom.xml');
+  // A folder for each pom, so that the jars of different poms do not mix.
+  const pomHash = createHash('sha256').update(readFileSync(pom)).digest('hex').slice(0, 8);
+  const jars = path.join(layout.engines, `kafka-${KAFKA_VERSION}-${pomHash}`);
+  if (!existsSync(jars)) report(`kafka: downloading ${KAFKA_VERSION} (80 MB, once)`);
+  const goal = 'dependency:copy-dependencies';
+  await fillOnce(jars, (folder) =>
+    runMaven(['-f', pom, goal, `-DoutputDirectory=${folder}`, '-DincludeScope=runtime'], signal),
+  );
+  return jars;
 }
 
 interface KafkaPorts {
@@ -78,7 +62,7 @@ interface KafkaPorts {
   readonly controllerPort: number;
 }
 
-/** Formats beside and renames: a start that is killed half-way leaves nothing half formatted. */
+/** Formats a temporary folder and renames it, so that a killed start leaves no partial log. */
 async function format(
   java: string,
   jvm: string[],
@@ -87,14 +71,14 @@ async function format(
   ports: KafkaPorts,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const beside = path.join(folder, 'log.part');
-  rmSync(beside, { recursive: true, force: true });
+  const temporary = path.join(folder, 'log.part');
+  rmSync(temporary, { recursive: true, force: true });
   const config = path.join(folder, 'format.properties');
-  writeFileAtomically(config, serverProperties(ports, beside));
+  writeFileAtomically(config, serverProperties(ports, temporary));
   const clusterId = randomBytes(16).toString('base64url').replace(/^-/, 'A');
   const args = [...jvm, 'kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', config];
   await promisify(execFile)(java, args, { signal });
-  renameSync(beside, logDir);
+  renameSync(temporary, logDir);
 }
 
 function jvmArguments(jars: string): string[] {
@@ -108,7 +92,7 @@ function jvmArguments(jars: string): string[] {
   ];
 }
 
-/** Settings that differ from Kafka's defaults because one small machine holds everything. */
+/** Settings that differ from Kafka's defaults, because one small machine runs everything. */
 function serverProperties(ports: KafkaPorts, logDir: string): string {
   const settings: Record<string, string | number | boolean> = {
     'process.roles': 'broker,controller',
@@ -133,13 +117,13 @@ function serverProperties(ports: KafkaPorts, logDir: string): string {
     'share.coordinator.state.topic.num.partitions': 4,
     'group.initial.rebalance.delay.ms': 0,
     'group.min.session.timeout.ms': 1_000,
-    // After kill -9 the controller refuses the broker until its old session is over (9 s).
+    // After kill -9 the controller rejects the broker until its old session ends (9 s by default).
     'broker.session.timeout.ms': 3_000,
     'broker.heartbeat.interval.ms': 500,
     'num.network.threads': 2,
     'num.io.threads': 4,
     'log.cleaner.dedupe.buffer.size': 32 * 1024 * 1024,
-    // The default writes an empty metadata record twice a second for as long as the stack runs.
+    // By default Kafka writes an empty metadata record twice a second.
     'metadata.max.idle.interval.ms': 5_000,
   };
   // A properties file reads a backslash as an escape.

@@ -1,111 +1,131 @@
+import { rmSync } from 'node:fs';
 import { endOrphans } from '../../lib/child-process/orphans.ts';
-import type { StackFile } from '../../lib/stack-file.ts';
+import type { StackFile } from '../../lib/config/stack-file.ts';
+import { writeFileAtomically } from '../../lib/files/write-file.ts';
 import { provision } from '../provision.ts';
 import type { LauncherConfig } from './config.ts';
-import { makeDemoAccounts, wantsDemoAccounts } from './demo-keys.ts';
+import { makeDemoAccounts, shouldMakeDemoAccounts } from './demo-keys.ts';
 import { type Engines, startEngines } from './engines.ts';
-import { ensurePepper } from './pepper.ts';
-import type { Place } from './place.ts';
-import { type Platform, startPlatform } from './platform.ts';
-import { openPortBook, type PortBook } from './ports.ts';
-import { type Addresses, type DemoMarket, wantedProcesses } from './processes.ts';
-import { describeStack, removeStackFile, writeStackFile } from './stack-file.ts';
+import { ensurePepper } from './pepper-file.ts';
+import { type Platform, startPlatform } from './platform-processes.ts';
+import { openPortAllocator, type PortAllocator } from './port-allocator.ts';
+import { type Addresses, type DemoMarket, selectProcesses } from './processes.ts';
+import { describeStack } from './stack-description.ts';
+import type { StackLayout } from './stack-layout.ts';
 import { welcome } from './welcome.ts';
 
-/** Enough for several instances of each process; every further one costs each of them a little. */
+/** Enough for several instances of each process; each partition costs every instance a little. */
 const LOCAL_PARTITIONS = 4;
 
 export interface LaunchOptions {
-  readonly place: Place;
-  /** undefined: none. */
+  readonly layout: StackLayout;
+  /** undefined = no demo market. */
   readonly demoMarket: DemoMarket | undefined;
   readonly config: LauncherConfig;
-  readonly say: (line: string) => void;
-  /** Tells how it does until the signal is aborted. @param places where each process tells its metrics */
-  readonly watch: (places: () => ReadonlyMap<string, string>, signal: AbortSignal) => Promise<void>;
-  /** Aborted to stop, at whatever point of the start. */
+  readonly report: (line: string) => void;
+  /** Shows the status until the signal is aborted. @param metricsUrls /metrics by process name */
+  readonly watch: (
+    metricsUrls: () => ReadonlyMap<string, string>,
+    signal: AbortSignal,
+  ) => Promise<void>;
+  /** Aborted to stop, at any point of the start. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Brings the whole stack up, in order, and when `signal` is aborted down again in the reverse one;
- * resolves when everything it started is gone.
- * @throws SetupError or Error when it cannot be brought up; what was started is stopped then.
+ * Starts the whole stack in order. When `signal` is aborted, stops it in reverse order; resolves
+ * when all processes have ended.
+ * @throws SetupError or Error when the stack cannot start; everything started is stopped then
  */
 export async function launch(options: LaunchOptions): Promise<void> {
-  const { place, config, say, signal } = options;
+  const { layout, config, report, signal } = options;
   const startedAt = Date.now();
-  removeStackFile(place.stack);
-  const orphans = await endOrphans(place.run);
-  if (orphans.length > 0) say(`ended what an earlier start left: ${orphans.join(', ')}`);
-  const ports = openPortBook(place.ports);
-  // An engine that is killed at the end would say that it is restarted.
-  const sayWhileUp = (line: string) => {
-    if (!signal.aborted) say(line);
+  rmSync(layout.stack, { force: true });
+  const orphans = await endOrphans(layout.run);
+  if (orphans.length > 0) report(`stopped processes of an earlier start: ${orphans.join(', ')}`);
+  const ports = openPortAllocator(layout.ports);
+  // Otherwise an engine that is killed at the end would announce its restart.
+  const reportWhileUp = (line: string) => {
+    if (!signal.aborted) report(line);
   };
   let engines: Engines | undefined;
   let platform: Platform | undefined;
   try {
-    say('starting the engines');
-    engines = await startEngines({ place, config, ports, say: sayWhileUp, signal });
-    let addresses: Addresses = {
-      ...addressesOf(engines),
-      namespace: config.namespace,
-      dedicatedPorts: await chooseDedicatedPorts(ports),
-    };
-    say('creating topics, schemas and tables');
-    // Not waited for once we are to stop: it may be retrying.
-    const settings = { partitions: LOCAL_PARTITIONS };
-    await Promise.race([provision({ ...addresses, settings }), aborted(signal)]);
-    signal.throwIfAborted();
-    ensurePepper(place.pepper);
-    const hasDemoAccounts = wantsDemoAccounts(config.demoAccounts, engines.kinds.postgres);
-    const demo = hasDemoAccounts ? await makeDemoAccounts(place, addresses) : undefined;
-    addresses = { ...addresses, demoAccountId: demo?.shownId };
-    const specs = wantedProcesses(options.demoMarket);
+    report('starting the engines');
+    engines = await startEngines({ layout, config, ports, report: reportWhileUp, signal });
+    const { addresses, hasDemoAccounts, demoKeys } = await prepare(options, engines, ports);
+    const describe = () => describeStack(addresses, platform?.entries() ?? []);
     const writeStack = () => {
-      if (platform === undefined || signal.aborted) return;
-      writeStackFile(place.stack, describeStack(addresses, platform.entries()));
+      if (platform !== undefined && !signal.aborted) {
+        writeFileAtomically(layout.stack, `${JSON.stringify(describe(), null, 2)}\n`);
+      }
     };
     platform = await startPlatform({
-      ...{ specs, addresses, place, ports, say, signal },
+      specs: selectProcesses(options.demoMarket),
+      addresses,
+      layout,
+      ports,
+      report,
+      signal,
       onChange: writeStack,
     });
     signal.throwIfAborted();
     writeStack();
-    const stack = describeStack(addresses, platform.entries());
-    const took = (Date.now() - startedAt) / 1000;
-    say(
+    report(
       welcome({
-        ...{ stack, kinds: engines.kinds, place, late: platform.late, seconds: took },
-        ...{ demoKeys: demo?.keys, hasDemoAccounts },
+        stack: describe(),
+        kinds: engines.kinds,
+        layout,
+        late: platform.late,
+        open: platform.open,
+        seconds: (Date.now() - startedAt) / 1000,
+        demoKeys,
+        hasDemoAccounts,
       }),
     );
-    const { entries } = platform;
-    await options.watch(() => metricsPlaces(describeStack(addresses, entries())), signal);
+    await options.watch(() => metricsUrls(describe()), signal);
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
-    removeStackFile(place.stack);
+    rmSync(layout.stack, { force: true });
     await platform?.stop();
     await engines?.stop();
     ports.release();
   }
 }
 
-function metricsPlaces({ processes }: StackFile): Map<string, string> {
+/** Creates topics, schemas, tables, pepper and demo accounts. */
+async function prepare(
+  { layout, config, report, signal }: LaunchOptions,
+  engines: Engines,
+  ports: PortAllocator,
+) {
+  const { pids, stop, kill, kinds, ...urls } = engines;
+  const dedicatedPorts = await chooseDedicatedPorts(ports);
+  const addresses: Addresses = { ...urls, namespace: config.namespace, dedicatedPorts };
+  report('creating topics, schemas and tables');
+  const settings = { partitions: LOCAL_PARTITIONS };
+  // A stop does not wait for the provisioner, which may be retrying.
+  await Promise.race([
+    provision({ ...urls, namespace: config.namespace, settings }),
+    aborted(signal),
+  ]);
+  signal.throwIfAborted();
+  ensurePepper(layout.pepper);
+  const hasDemoAccounts = shouldMakeDemoAccounts(config.demoAccounts, kinds.postgres);
+  const demo = hasDemoAccounts ? await makeDemoAccounts(layout, addresses) : undefined;
+  const demoAccountId = demo?.shownId;
+  return { addresses: { ...addresses, demoAccountId }, hasDemoAccounts, demoKeys: demo?.keys };
+}
+
+function metricsUrls({ processes }: StackFile): Map<string, string> {
   return new Map(Object.entries(processes).map(([name, { metrics }]) => [name, metrics]));
 }
 
-/** A hundred ports, told apart from those of another stack by the one before them. */
-async function chooseDedicatedPorts(ports: PortBook): Promise<string> {
-  const before = await ports.choose('dedicated', 8300);
+/** A hundred ports; the claim on the port before them keeps the ports of two stacks apart. */
+async function chooseDedicatedPorts(ports: PortAllocator): Promise<string> {
+  const before = await ports.allocate('dedicated', 8300);
   return `${before + 1}-${before + 100}`;
-}
-
-function addressesOf(engines: Engines): Omit<Addresses, 'namespace'> {
-  const { kafkaBrokers, registryUrl, clickhouseUrl, postgresUrl } = engines;
-  return { kafkaBrokers, registryUrl, clickhouseUrl, postgresUrl };
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

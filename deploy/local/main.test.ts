@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { packageRoot } from '../../lib/root.ts';
+import { packageRoot } from '../../lib/files/package-root.ts';
 
 const MAIN = path.join(packageRoot, 'dist/deploy/local/main.js');
 
@@ -12,7 +12,7 @@ test.each([
   ['--no-demo --direct', /^error: .*'--direct' .*'--no-demo'\n$/],
   ['--sed 7', /^error: unknown option '--sed'/],
   ['--seed seven', /^error: .*'--seed <n>'/],
-])('%s: one sentence, and the code of wrong usage', async (words, sentence) => {
+])('%s: one sentence, and the exit code of wrong usage', async (words, sentence) => {
   const refused = promisify(execFile)(process.execPath, [MAIN, ...words.split(' ')]);
   await expect(refused).rejects.toMatchObject({ code: 2, stderr: expect.stringMatching(sentence) });
 });

@@ -2,99 +2,103 @@ import { setMaxListeners } from 'node:events';
 import path from 'node:path';
 import { Command, Option } from 'commander';
 import { takeLock } from '../../lib/child-process/lock.ts';
-import { whole } from '../../lib/flags.ts';
-import { killChildren } from './child.ts';
+import { whole } from '../../lib/config/flags.ts';
 import { readLauncherConfig } from './config.ts';
-import { settleHome } from './home.ts';
-import { placeAt } from './place.ts';
+import { killChildren } from './local-child.ts';
 import { SetupError } from './setup-error.ts';
+import { openStackFolder } from './stack-folder.ts';
+import { stackLayout } from './stack-layout.ts';
 import { createScreen, QUIET } from './status/screen.ts';
 
-interface Options {
-  readonly demo: boolean;
-  readonly pillsPerS: number;
-  readonly seed: number;
-  readonly direct?: true;
-  readonly statusEvery: number;
-  readonly quiet?: true;
-  readonly data?: string;
-}
-
 /**
- * Everything is down within ten seconds: the processes have six of them (platform.ts), the engines
- * what is left.
+ * The whole stack stops within ten seconds: the processes take six of them (platform.ts), the
+ * engines the rest.
  */
 const STOP_MS_MAX = 9_500;
 
+const ROOT_WARNING =
+  'Warning: started as root. A fault in any process would lay the whole machine open: ' +
+  'start pillole as an ordinary user.';
+
 const options = new Command('npm start --')
-  .description('Runs pillole with all its engines on this machine.')
-  .option('--no-demo', 'without the demo market that sends pills')
+  .description('Runs pillole and all its engines on this machine.')
+  .option('--no-demo', 'do not run the demo market, which sends pills')
   .addOption(
     ofDemo('--pills-per-s <n>', 'mean rate of the demo market')
       .argParser(whole(1, 5_000))
       .default(10),
   )
   .addOption(
-    ofDemo('--seed <n>', 'another seed is another demo market')
+    ofDemo('--seed <n>', 'seed of the demo market; each seed gives another market')
       .argParser(whole(0, 2 ** 32 - 1))
       .default(1),
   )
   .addOption(ofDemo('--direct', 'the demo market writes Avro to the log, past the gateway'))
   .option(
     '--status-every <s>',
-    'where no terminal is: a line of status so often',
+    'without a terminal: print a status line every <s> seconds',
     whole(1, 3_600),
     60,
   )
-  .option('--quiet', 'say only what goes wrong')
-  .option('--data <dir>', 'folder for data, logs and ports instead of .local')
+  .option('--quiet', 'print errors only')
+  .option('--data <dir>', 'folder for data, logs and ports, instead of .local')
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   .parse()
-  .opts<Options>();
+  .opts<{
+    readonly demo: boolean;
+    readonly pillsPerS: number;
+    readonly seed: number;
+    readonly direct?: true;
+    readonly statusEvery: number;
+    readonly quiet?: true;
+    readonly data?: string;
+  }>();
 
-process.exitCode = await run(options);
-// A timer or socket left somewhere must not keep a stopped launcher alive.
+process.exitCode = await run();
+// A forgotten timer or socket must not keep a stopped launcher alive.
 process.exit();
 
 /** `npm start`: the whole platform on this machine. @returns the exit code. */
-async function run(options: Options): Promise<number> {
+async function run(): Promise<number> {
   const { quiet, data } = options;
-  // The terminal may be gone before we are.
+  // The terminal may close before the launcher ends.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
-  const complain = (line: string) => process.stderr.write(`${line}\n`);
-  const screen =
-    quiet === true
-      ? QUIET
-      : createScreen({ output: process.stdout, lineEveryS: options.statusEvery });
-  const { say } = screen;
-  const place = placeAt(data === undefined ? undefined : path.resolve(data));
-  settleHome(place);
-  const locked = takeLock(place.lock);
+  const reportError = (line: string) => process.stderr.write(`${line}\n`);
+  const screen = quiet === true ? QUIET : createScreen(process.stdout, options.statusEvery);
+  const layout = stackLayout(data === undefined ? undefined : path.resolve(data));
+  // Whatever a process of the stack writes is for this user alone.
+  process.umask(0o077);
+  try {
+    openStackFolder(layout);
+  } catch (error) {
+    reportError((error as Error).message);
+    return 1;
+  }
+  if (process.getuid?.() === 0) reportError(ROOT_WARNING);
+  const locked = takeLock(layout.lock);
   if (!locked.ok) {
-    complain(
-      `pillole already runs from ${place.folder} (pid ${locked.owner.pid}): stop it first, ` +
-        'or start a second one with --data DIR.',
+    reportError(
+      `pillole already runs from ${layout.folder} (pid ${locked.owner.pid}): stop it first, ` +
+        'or start a second stack with --data DIR.',
     );
     return 1;
   }
-  const stopping = stopOnSignals(say);
+  const stopping = stopOnSignals(screen.report);
   try {
     checkNode();
-    // After the check: an old Node may not even load the rest.
+    // Loaded after the check: an old Node may fail to load the rest.
     const { launch } = await import('./launcher.ts');
     const { pillsPerS, seed, direct } = options;
     const demoMarket = options.demo ? { pillsPerS, seed, isDirect: direct === true } : undefined;
-    await launch({
-      ...{ place, demoMarket, config: readLauncherConfig(), signal: stopping },
-      ...screen,
-    });
-    say('pillole has stopped.');
+    const config = readLauncherConfig();
+    await launch({ layout, demoMarket, config, signal: stopping, ...screen });
+    screen.report('pillole has stopped.');
     return 0;
   } catch (error) {
-    complain(
+    reportError(
       error instanceof SetupError
         ? error.message
-        : `pillole cannot start: ${(error as Error).message} (logs: ${place.logs})`,
+        : `pillole cannot start: ${(error as Error).message} (logs: ${layout.logs})`,
     );
     return 1;
   } finally {
@@ -103,26 +107,26 @@ async function run(options: Options): Promise<number> {
   }
 }
 
-/** Says something about a market that --no-demo leaves out: both together are a mistake. */
+/** An option of the demo market, which conflicts with --no-demo. */
 function ofDemo(flags: string, description: string): Option {
   return new Option(flags, description).conflicts('demo');
 }
 
-/** The first signal stops in order, the second kills. */
-function stopOnSignals(say: (line: string) => void): AbortSignal {
+/** The first signal stops everything in order, the second kills. */
+function stopOnSignals(report: (line: string) => void): AbortSignal {
   const stopping = new AbortController();
-  // Each engine and each process listens: more than the ten that Node takes for a leak.
+  // Each engine and process adds a listener; Node reports a leak above ten.
   setMaxListeners(50, stopping.signal);
   const onSignal = () => {
     if (stopping.signal.aborted) {
-      say('killing');
+      report('killing everything');
       killChildren();
       return;
     }
-    say('stopping (once more kills)');
+    report('stopping; a second Ctrl-C kills');
     stopping.abort();
     setTimeout(() => {
-      say('not everything has ended in time: killing');
+      report('not everything has stopped in time: killing the rest');
       killChildren();
     }, STOP_MS_MAX).unref();
   };
@@ -130,13 +134,13 @@ function stopOnSignals(say: (line: string) => void): AbortSignal {
   return stopping.signal;
 }
 
-/** As `engines` in package.json: npm warns only. */
+/** Enforces `engines` of package.json, where npm only warns. */
 function checkNode(): void {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   const fits = (major === 20 && minor >= 19) || major === 21 || major === 22;
   if (fits) return;
   throw new SetupError(
-    `Node 20.19 to 22 is needed, this is ${process.versions.node}; ` +
+    `Node 20.19 to 22 is required, found ${process.versions.node}; ` +
       'install it with: nvm install 22 (or from nodejs.org)',
   );
 }

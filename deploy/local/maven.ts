@@ -9,8 +9,8 @@ import { SetupError } from './setup-error.ts';
 const OUTPUT_LINES_MAX = 200;
 
 /**
- * Fetches an engine once: fills `folder` by `fill(temporary folder)` and renames it into place, so
- * that nobody finds half of it; of two at a time the first wins. Does nothing when it is there.
+ * Fills `folder` once: calls `fill` on a temporary folder and renames it, so that no process finds a
+ * partial folder; of two concurrent calls the first wins. Does nothing if the folder exists.
  */
 export async function fillOnce(
   folder: string,
@@ -32,7 +32,7 @@ export async function fillOnce(
   }
 }
 
-/** Runs Maven. @throws SetupError when it is missing or fails, with its first error line. */
+/** Runs Maven. @throws SetupError when Maven is missing, or with its first error line */
 export async function runMaven(args: readonly string[], signal?: AbortSignal): Promise<void> {
   const lines: string[] = [];
   const code = await new Promise<number | null>((resolve, reject) => {
@@ -40,17 +40,17 @@ export async function runMaven(args: readonly string[], signal?: AbortSignal): P
       stdio: ['ignore', 'pipe', 'pipe'],
       signal,
     });
-    const keep = (chunk: Buffer) => {
+    const collect = (chunk: Buffer) => {
       lines.push(...chunk.toString('utf8').split('\n'));
       lines.splice(0, Math.max(0, lines.length - OUTPUT_LINES_MAX));
     };
-    child.stdout.on('data', keep);
-    child.stderr.on('data', keep);
+    child.stdout.on('data', collect);
+    child.stderr.on('data', collect);
     child.once('error', (error: NodeJS.ErrnoException) =>
       reject(
         error.code === 'ENOENT'
           ? new SetupError(
-              'Maven is needed once, to fetch the engines, and was not found; install it with: ' +
+              'Maven is required once, to download the engines, but was not found; install it with: ' +
                 'sudo apt-get install maven (macOS: brew install maven)',
             )
           : error,
@@ -62,11 +62,11 @@ export async function runMaven(args: readonly string[], signal?: AbortSignal): P
   if (code === 0) return;
   const reason = lines.find((line) => line.startsWith('[ERROR]')) ?? lines.at(-1) ?? '';
   throw new SetupError(
-    `Maven could not fetch the engines: ${reason.replace('[ERROR] ', '').trim()}`,
+    `Maven could not download the engines: ${reason.replace('[ERROR] ', '').trim()}`,
   );
 }
 
-/** What a killed download left: its name tells whose it was. */
+/** Removes folders of killed downloads; the folder's name identifies the process. */
 function removeLeftovers(folder: string): void {
   const prefix = `${folder}.part-`;
   for (const name of readdirSync(path.dirname(folder))) {

@@ -3,8 +3,9 @@ import path from 'node:path';
 import { SetupError } from './setup-error.ts';
 
 /**
- * Folder with bin, lib and share of PostgreSQL: npm has one package per platform, loaded by name.
- * @throws SetupError when this platform has none.
+ * Finds the folder with bin, lib and share of PostgreSQL. npm has one package per platform, which is
+ * loaded by name.
+ * @throws SetupError when this platform has no package
  */
 export async function findBinaries(): Promise<string> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
@@ -13,7 +14,7 @@ export async function findBinaries(): Promise<string> {
   try {
     postgres = ((await import(name)) as { postgres?: unknown }).postgres;
   } catch {
-    // Said below.
+    // Reported below.
   }
   if (typeof postgres !== 'string' || !existsSync(postgres)) {
     throw new SetupError(

@@ -1,69 +1,141 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { type Child, startChild } from './child.ts';
+import { writeFileAtomically } from '../../lib/files/write-file.ts';
+import { POSTGRES_ROLES, roleName, rolesScript } from '../../lib/postgres/roles.ts';
 import { childEnvironment } from './config.ts';
-import type { EmbeddedEngine, EngineSetting } from './embedded.ts';
+import type { EmbeddedEngine, EngineDeps } from './embedded-engine.ts';
+import type { Passwords } from './passwords.ts';
 import { findBinaries } from './postgres-binaries.ts';
 import { chooseOwner, type Owner } from './postgres-owner.ts';
-import { waitUntil } from './wait.ts';
 
-const DATABASE = 'pillole';
+export const DATABASE = 'pillole';
 const READY_TIMEOUT_MS = 30_000;
-const STOP_TIMEOUT_MS = 4_000;
+
+/** The address for the role that owns the tables. */
+export function postgresAddress(port: number, passwords: Passwords): string {
+  const owner = roleName('migrate');
+  return `postgres://${owner}:${passwords[owner]}@127.0.0.1:${port}/${DATABASE}`;
+}
 
 /**
- * The embedded PostgreSQL: binaries from npm, trust on loopback, database `pillole`. Creates the
- * cluster when there is none; `start` may be called again after it died.
+ * Prepares the embedded PostgreSQL: binaries from npm, passwords (SCRAM) on loopback, database
+ * `pillole`. Creates the cluster if there is none.
  */
-export async function embeddedPostgres(setting: EngineSetting): Promise<EmbeddedEngine> {
-  const port = await setting.ports.choose('postgres', setting.wantedPorts.postgres);
-  const folder = setting.place.data('postgres');
+export async function embeddedPostgres({
+  layout,
+  ports,
+  preferredPorts,
+  passwords,
+  signal,
+}: EngineDeps): Promise<EmbeddedEngine> {
+  const port = await ports.allocate('postgres', preferredPorts.postgres);
+  const folder = layout.data('postgres');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const owner = chooseOwner(await findBinaries(), folder);
-  if (!existsSync(owner.cluster)) await initialise(owner, setting.signal);
+  const password = passwords.postgres;
+  if (!existsSync(owner.cluster)) await initialise(owner, password, signal);
+  await requirePasswords(owner, password, signal);
+  let isPrepared = false;
   return {
-    address: `postgres://postgres@127.0.0.1:${port}/${DATABASE}`,
-    start: () => {
+    address: postgresAddress(port, passwords),
+    child: () => {
       removeStalePidFile(owner.cluster);
       const [command, args] = owner.command('postgres', serverArguments(owner.cluster, port), true);
-      return startChild({
-        name: 'postgres',
+      const env = { LC_ALL: 'C', TZ: 'UTC' };
+      // SIGINT is PostgreSQL's fast shutdown; SIGTERM waits until every client has left.
+      return {
         command,
         args,
         cwd: owner.cluster,
-        env: { LC_ALL: 'C', TZ: 'UTC' },
-        logFolder: setting.place.logs,
-        runFolder: setting.place.run,
-        // SIGINT is PostgreSQL's fast shutdown; SIGTERM would wait for every client to leave.
+        env,
         stopSignal: 'SIGINT',
-        stopTimeoutMs: STOP_TIMEOUT_MS,
         bringsPdeathsig: true,
-      });
+      };
     },
-    ready: (child: Child) =>
-      waitUntil('postgres', () => ensureDatabase(port), {
-        timeoutMs: READY_TIMEOUT_MS,
-        gaveUp: () => (child.exit() === undefined ? undefined : `it ended, see ${child.logFile}`),
-      }),
+    async isReady() {
+      if (!isPrepared) await preparePostgres(port, passwords);
+      isPrepared = true;
+      return withServer(port, passwords, DATABASE, async () => true);
+    },
+    readyTimeoutMs: READY_TIMEOUT_MS,
   };
 }
 
-/** Into a folder beside, then renamed: a killed initdb leaves no half cluster. */
-async function initialise(owner: Owner, signal: AbortSignal | undefined): Promise<void> {
-  const beside = `${owner.cluster}.part`;
-  rmSync(beside, { recursive: true, force: true });
+/** Initialises a temporary folder and renames it, so that a killed initdb leaves no partial cluster. */
+async function initialise(
+  owner: Owner,
+  password: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const temporary = `${owner.cluster}.part`;
+  rmSync(temporary, { recursive: true, force: true });
+  mkdirSync(temporary, { mode: 0o700 });
+  owner.give(temporary);
+  const passwordFile = `${owner.cluster}.password`;
+  writeFileAtomically(passwordFile, `${password}\n`);
+  owner.give(passwordFile);
   const [command, args] = owner.command('initdb', [
-    ...['--pgdata', beside, '--username', 'postgres', '--auth', 'trust'],
+    ...['--pgdata', temporary, '--username', 'postgres', '--auth', 'scram-sha-256'],
+    ...['--pwfile', passwordFile],
     ...['--encoding', 'UTF8', '--locale', 'C', '--no-sync', '--no-instructions'],
   ]);
-  await promisify(execFile)(command, [...args], {
-    env: childEnvironment({ LC_ALL: 'C' }),
+  try {
+    await promisify(execFile)(command, [...args], {
+      env: childEnvironment({ LC_ALL: 'C' }),
+      signal,
+    });
+  } finally {
+    rmSync(passwordFile, { force: true });
+  }
+  writeHostRules(owner, temporary, password);
+  renameSync(temporary, owner.cluster);
+}
+
+/**
+ * Closes a cluster that lets everybody in, or whose password was lost. In single-user mode, no port
+ * is open until the password is set.
+ */
+async function requirePasswords(
+  owner: Owner,
+  password: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { cluster } = owner;
+  if (readFileSync(path.join(cluster, 'pg_hba.conf'), 'utf8') === hostRules(password)) return;
+  removeStalePidFile(cluster);
+  const flags = ['--single', '-D', cluster, '-c', 'exit_on_error=on', 'postgres'];
+  const [command, args] = owner.command('postgres', flags);
+  const server = spawn(command, args, {
+    cwd: cluster,
+    env: childEnvironment({ LC_ALL: 'C', TZ: 'UTC' }),
+    stdio: ['pipe', 'ignore', 'ignore'],
     signal,
   });
-  renameSync(beside, owner.cluster);
+  server.stdin.on('error', () => {}); // the exit code reports it
+  server.stdin.end(`ALTER ROLE postgres PASSWORD '${password}'\n`);
+  const [code] = (await once(server, 'close')) as [number | null];
+  if (code !== 0) throw new Error(`PostgreSQL cannot set the password of ${cluster} (${code}).`);
+  writeHostRules(owner, cluster, password);
+}
+
+function writeHostRules(owner: Owner, cluster: string, password: string): void {
+  const file = path.join(cluster, 'pg_hba.conf');
+  writeFileAtomically(file, hostRules(password));
+  owner.give(file);
+}
+
+/** Who may connect. The digest shows whether the server knows this password. */
+function hostRules(password: string): string {
+  const digest = createHash('sha256').update(password).digest('hex');
+  return `# Written by the launcher; password ${digest}
+host all       postgres 127.0.0.1/32 scram-sha-256
+host ${DATABASE}   all      127.0.0.1/32 scram-sha-256
+`;
 }
 
 function serverArguments(cluster: string, port: number): string[] {
@@ -75,7 +147,9 @@ function serverArguments(cluster: string, port: number): string[] {
     log_checkpoints: 'off',
     timezone: 'UTC',
     log_timezone: 'UTC',
-    // The detail of an error repeats values of rows, e.g. an e-mail address that is there twice.
+    // The role and the process: a right that a process lacks shows here.
+    log_line_prefix: '%m [%p] %q%u %a ',
+    // The detail of an error repeats values of rows, e.g. a duplicate e-mail address.
     log_error_verbosity: 'terse',
     log_min_error_statement: 'panic',
   };
@@ -84,8 +158,8 @@ function serverArguments(cluster: string, port: number): string[] {
 }
 
 /**
- * After kill -9 the pid file stays, and PostgreSQL refuses to start when another process got that
- * pid since. It is removed unless a postgres of this very folder holds it.
+ * Removes the pid file that a kill -9 leaves, unless a postgres of this cluster holds it: PostgreSQL
+ * refuses to start if another process has taken that pid.
  */
 function removeStalePidFile(cluster: string): void {
   const file = path.join(cluster, 'postmaster.pid');
@@ -95,7 +169,7 @@ function removeStalePidFile(cluster: string): void {
 }
 
 function isPostgresOf(pid: number, cluster: string): boolean {
-  if (process.platform !== 'linux') return true; // PostgreSQL's own check decides there
+  if (process.platform !== 'linux') return true; // elsewhere PostgreSQL's own check decides
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(cluster);
   } catch {
@@ -103,17 +177,40 @@ function isPostgresOf(pid: number, cluster: string): boolean {
   }
 }
 
-async function ensureDatabase(port: number): Promise<boolean> {
+/** Creates the database and the roles, and sets the passwords of the roles. */
+export async function preparePostgres(port: number, passwords: Passwords): Promise<void> {
+  await withServer(port, passwords, 'postgres', async (client) => {
+    const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
+    if (found.rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
+  });
+  const setPasswords = POSTGRES_ROLES.map((role) => roleName(role)).map(
+    (name) => `ALTER ROLE ${name} PASSWORD ${pg.escapeLiteral(passwords[name])};`,
+  );
+  await withServer(port, passwords, DATABASE, (client) =>
+    // Stretching is for guessable passwords, and would cost each connection milliseconds.
+    client.query(`SET scram_iterations = 1; ${rolesScript()}\n${setPasswords.join('\n')}`),
+  );
+}
+
+/** Connects as the superuser, which only the launcher does. */
+async function withServer<T>(
+  port: number,
+  passwords: Passwords,
+  database: string,
+  use: (client: pg.Client) => Promise<T>,
+): Promise<T> {
   const client = new pg.Client({
-    ...{ host: '127.0.0.1', port, user: 'postgres', database: 'postgres' },
+    host: '127.0.0.1',
+    port,
+    user: 'postgres',
+    password: passwords.postgres,
+    database,
     connectionTimeoutMillis: 2_000,
   });
   client.on('error', () => {}); // the connect or query call reports it
   try {
     await client.connect();
-    const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
-    if (found.rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
-    return true;
+    return await use(client);
   } finally {
     await client.end().catch(() => {});
   }

@@ -1,60 +1,98 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { packageRoot } from '../../lib/root.ts';
+import { packageRoot } from '../../lib/files/package-root.ts';
+import type { PostgresRole } from '../../lib/postgres/roles.ts';
 import type { Engines } from './engines.ts';
-import type { Place } from './place.ts';
+import type { StackLayout } from './stack-layout.ts';
 
 /** A process of the platform. */
 export interface ProcessSpec {
   readonly name: string;
-  /** Below `dist`. */
+  /** Path below `dist`. */
   readonly entry: string;
   readonly args: readonly string[];
-  /** Port asked for, of /metrics, /health and /ready. */
+  /** Preferred port of /metrics, /health and /ready. */
   readonly metricsPort: number;
-  /** What it serves to others. `key` is its name in stack.json. */
+  /** The public address; `key` is its name in stack.json. */
   readonly serves?: {
     readonly key: 'ingest' | 'api' | 'stream';
     readonly port: number;
     readonly scheme: 'http' | 'ws';
   };
-  /** Left out with --no-demo. */
+  /** The role as which it uses PostgreSQL; a process without one gets no address. */
+  readonly postgres?: PostgresRole;
+  readonly usesClickhouse?: true;
+  /** Omitted with --no-demo. */
   readonly isDemo?: true;
-  /** Told to it beside what all are told. */
+  /** Added to the environment that all processes share. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-const pipelines = 'pipelines/main.js';
+const PIPELINES = 'pipelines/main.js';
 
-/** As `npm start` runs them on one machine, in the order in which they are started and listed. */
+/** The processes that `npm start` runs, in the order in which they are started and listed. */
 export const PROCESSES: readonly ProcessSpec[] = [
   {
-    ...{ name: 'ingest', entry: 'gateway/ingest/main.js', args: [], metricsPort: 9101 },
+    name: 'ingest',
+    entry: 'gateway/ingest/main.js',
+    args: [],
+    metricsPort: 9101,
     serves: { key: 'ingest', port: 8081, scheme: 'http' },
   },
-  { name: 'latest', entry: pipelines, args: ['latest'], metricsPort: 9102 },
-  { name: 'analytics', entry: pipelines, args: ['analytics'], metricsPort: 9103 },
+  { name: 'latest', entry: PIPELINES, args: ['latest'], metricsPort: 9102 },
   {
-    ...{ name: 'api', entry: 'gateway/api/main.js', args: [], metricsPort: 9104 },
+    name: 'analytics',
+    entry: PIPELINES,
+    args: ['analytics'],
+    metricsPort: 9103,
+    usesClickhouse: true,
+  },
+  {
+    name: 'api',
+    entry: 'gateway/api/main.js',
+    args: [],
+    postgres: 'api',
+    usesClickhouse: true,
+    metricsPort: 9104,
     serves: { key: 'api', port: 8080, scheme: 'http' },
   },
   {
-    ...{ name: 'stream', entry: 'gateway/stream/main.js', args: [], metricsPort: 9105 },
+    name: 'stream',
+    entry: 'gateway/stream/main.js',
+    args: [],
+    postgres: 'stream',
+    metricsPort: 9105,
     serves: { key: 'stream', port: 8082, scheme: 'ws' },
   },
-  { name: 'dedicated', entry: 'gateway/dedicated/main.js', args: [], metricsPort: 9107 },
-  { name: 'webhooks', entry: pipelines, args: ['webhooks'], metricsPort: 9108 },
   {
-    ...{ name: 'demo', entry: 'generator/demo/main.js', args: [], metricsPort: 9106 },
+    name: 'dedicated',
+    entry: 'gateway/dedicated/main.js',
+    args: [],
+    metricsPort: 9107,
+    postgres: 'dedicated',
+  },
+  {
+    name: 'webhooks',
+    entry: PIPELINES,
+    args: ['webhooks'],
+    metricsPort: 9108,
+    postgres: 'webhooks',
+    usesClickhouse: true,
+  },
+  {
+    name: 'demo',
+    entry: 'generator/demo/main.js',
+    args: [],
+    metricsPort: 9106,
     isDemo: true,
   },
 ];
 
-/** A process with its ports chosen. */
-export interface PlacedProcess {
+/** A process with its allocated ports. */
+export interface ProcessInstance {
   readonly spec: ProcessSpec;
   readonly metricsPort: number;
-  /** `http://…` or `ws://…` of what it serves. */
+  /** The public address: `http://…` or `ws://…`. */
   readonly url?: string;
   readonly port?: number;
 }
@@ -64,22 +102,22 @@ export function entryOf(spec: ProcessSpec): string {
   return path.join(packageRoot, 'dist', spec.entry);
 }
 
-/** How the demo market is to be. */
+/** Settings of the demo market. */
 export interface DemoMarket {
   readonly pillsPerS: number;
   readonly seed: number;
-  /** Avro to the log, past the gateway. */
+  /** Writes Avro to the log, past the gateway. */
   readonly isDirect: boolean;
 }
 
-/** What is started; undefined = without the demo market. @throws Error when the build is not there. */
-export function wantedProcesses(demo: DemoMarket | undefined): ProcessSpec[] {
-  const wanted = PROCESSES.flatMap((spec) => {
+/** Selects the processes to start; undefined = no demo market. @throws Error without a build */
+export function selectProcesses(demo: DemoMarket | undefined): ProcessSpec[] {
+  const selected = PROCESSES.flatMap((spec) => {
     if (spec.isDemo !== true) return [spec];
     return demo === undefined ? [] : [{ ...spec, settings: demoSettings(demo) }];
   });
-  const missing = wanted.find((spec) => !existsSync(entryOf(spec)));
-  if (missing === undefined) return wanted;
+  const missing = selected.find((spec) => !existsSync(entryOf(spec)));
+  if (missing === undefined) return selected;
   throw new Error(`dist/${missing.entry} is not built; run: npm run build`);
 }
 
@@ -91,51 +129,52 @@ function demoSettings({ pillsPerS, seed, isDirect }: DemoMarket): Record<string,
   };
 }
 
-/** Where the engines are, and the namespace in them. */
+/** Addresses and settings that the processes share. */
 export interface Addresses
-  extends Pick<Engines, 'kafkaBrokers' | 'registryUrl' | 'clickhouseUrl' | 'postgresUrl'> {
+  extends Pick<Engines, 'kafkaBrokers' | 'registryUrl' | 'clickhouseUrl' | 'postgresUrls'> {
   readonly namespace: string;
-  /** For new dedicated sockets: `from-to`. */
+  /** Ports of new dedicated sockets: `from-to`. */
   readonly dedicatedPorts?: string;
-  /** Whose market the page shows to everybody. */
+  /** The account whose market the page shows to everybody. */
   readonly demoAccountId?: string | undefined;
 }
 
-/** Where the platform serves, by the name in stack.json. */
+/** Public addresses by their name in stack.json. */
 export type ServedUrls = Partial<Readonly<Record<'ingest' | 'api' | 'stream', string>>>;
 
-/** Everything a process is told; each reads the part it needs. */
+/** The environment of a process; each process reads the variables it needs. */
 export function environmentOf(
-  placed: PlacedProcess,
+  instance: ProcessInstance,
   addresses: Addresses,
-  place: Pick<Place, 'pepper' | 'outbox' | 'run'>,
+  layout: Pick<StackLayout, 'pepper' | 'outbox' | 'run'>,
   urls: ServedUrls,
 ): Record<string, string> {
-  const { spec, port } = placed;
+  const { spec, metricsPort, port } = instance;
   const prefix = spec.serves?.key.toUpperCase();
-  return {
+  const variables: Readonly<Record<string, string | undefined>> = {
     KAFKA_BROKERS: addresses.kafkaBrokers,
     SCHEMA_REGISTRY_URL: addresses.registryUrl,
-    CLICKHOUSE_URL: addresses.clickhouseUrl,
-    DATABASE_URL: addresses.postgresUrl,
+    CLICKHOUSE_URL: spec.usesClickhouse === true ? addresses.clickhouseUrl : undefined,
+    DATABASE_URL: spec.postgres === undefined ? undefined : addresses.postgresUrls[spec.postgres],
     PILLOLE_NAMESPACE: addresses.namespace,
-    KEY_PEPPER_FILE: place.pepper,
-    MAIL_OUTBOX: place.outbox,
-    // A developer's own receiver; elsewhere only public addresses are posted to.
+    KEY_PEPPER_FILE: layout.pepper,
+    MAIL_OUTBOX: layout.outbox,
+    // For a developer's own receiver; other deployments post to public addresses only.
     WEBHOOK_ALLOW_LOOPBACK: 'true',
-    DEDICATED_RUN_FOLDER: path.join(place.run, 'dedicated'),
-    ...(addresses.dedicatedPorts === undefined
-      ? {}
-      : { DEDICATED_PORTS: addresses.dedicatedPorts }),
-    ...(addresses.demoAccountId === undefined ? {} : { DEMO_ACCOUNT_ID: addresses.demoAccountId }),
+    DEDICATED_RUN_FOLDER: path.join(layout.run, 'dedicated'),
+    DEDICATED_PORTS: addresses.dedicatedPorts,
+    DEMO_ACCOUNT_ID: addresses.demoAccountId,
     ...spec.settings,
     METRICS_HOST: '127.0.0.1',
-    METRICS_PORT: String(placed.metricsPort),
+    METRICS_PORT: String(metricsPort),
     ...(prefix === undefined || port === undefined
       ? {}
       : { [`${prefix}_HOST`]: '127.0.0.1', [`${prefix}_PORT`]: String(port) }),
-    ...(urls.ingest === undefined ? {} : { INGEST_URL: urls.ingest }),
-    ...(urls.stream === undefined ? {} : { STREAM_URL: urls.stream }),
-    ...(urls.api === undefined ? {} : { PUBLIC_URL: urls.api }),
+    INGEST_URL: urls.ingest,
+    STREAM_URL: urls.stream,
+    PUBLIC_URL: urls.api,
   };
+  const isSet = (entry: [string, string | undefined]): entry is [string, string] =>
+    entry[1] !== undefined;
+  return Object.fromEntries(Object.entries(variables).filter(isSet));
 }

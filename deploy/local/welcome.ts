@@ -1,37 +1,43 @@
-import type { Tier } from '../../lib/access/tiers.ts';
-import type { StackFile } from '../../lib/stack-file.ts';
+import type { Tier } from '../../domain/access/tiers.ts';
+import type { StackFile } from '../../lib/config/stack-file.ts';
+import { withoutCredentials } from '../../lib/config/without-credentials.ts';
 import type { Engines } from './engines.ts';
-import type { Place } from './place.ts';
+import type { StackLayout } from './stack-layout.ts';
 
-export interface Welcome {
+/** The block with all addresses that the launcher prints when everything runs. */
+export function welcome(options: {
   readonly stack: StackFile;
   readonly kinds: Engines['kinds'];
-  readonly place: Place;
+  readonly layout: StackLayout;
   /** Processes that are not ready yet. */
   readonly late: readonly string[];
+  /** What is open without credentials or payment, and why. */
+  readonly open: readonly string[];
   readonly seconds: number;
-  /** Keys that were just made; they are shown this once. */
+  /** New keys; they are shown this once. */
   readonly demoKeys: Readonly<Record<Tier, string>> | undefined;
   readonly hasDemoAccounts: boolean;
-}
-
-/** What the launcher says when everything runs: the block with all addresses. */
-export function welcome(told: Welcome): string {
-  const { stack, kinds, place, late, seconds, demoKeys, hasDemoAccounts } = told;
+}): string {
+  const { stack, kinds, layout, late, demoKeys } = options;
   const rows: [string, string][] = [
     ['page', `${stack.api}/`],
     ['send pills', `POST ${stack.ingest}/api/pillole`],
     ['read', `${stack.api}/api/pills/latest`],
     ['stream', `${stack.stream}/api/stream`],
-    ['Kafka', `${stack.kafka} (${kinds.kafka})`],
+    ['Kafka', `${withoutCredentials(stack.kafka)} (${kinds.kafka})`],
     ['registry', `${stack.registry} (${kinds.registry})`],
-    ['ClickHouse', `${stack.clickhouse} (${kinds.clickhouse})`],
-    ['PostgreSQL', `${stack.postgres} (${kinds.postgres})`],
+    ['ClickHouse', `${withoutCredentials(stack.clickhouse)} (${kinds.clickhouse})`],
+    ['PostgreSQL', `${withoutCredentials(stack.postgres)} (${kinds.postgres})`],
     ['reference', `${stack.api}/docs`],
-    ['mail', place.outbox],
-    ['demo keys', hasDemoAccounts ? place.demoKeys : 'none (DEMO_ACCOUNTS=yes makes them)'],
-    ['logs', place.logs],
-    ['for programs', place.stack],
+    ['mail', layout.outbox],
+    [
+      'demo keys',
+      options.hasDemoAccounts ? layout.demoKeys : 'none (DEMO_ACCOUNTS=yes creates them)',
+    ],
+    ['open', options.open.join('; ') || 'nothing'],
+    ['passwords', layout.passwords],
+    ['logs', layout.logs],
+    ['for programs', layout.stack],
   ];
   const lines = rows.map(([label, value]) => `  ${label.padEnd(13)} ${value}`);
   const warning = late.length === 0 ? [] : [`  not ready yet: ${late.join(', ')}; see their logs`];
@@ -40,7 +46,7 @@ export function welcome(told: Welcome): string {
   );
   return [
     '',
-    `pillole runs (${seconds.toFixed(1)} s). Ctrl-C stops it.`,
+    `pillole runs (${options.seconds.toFixed(1)} s). Ctrl-C stops it.`,
     ...lines,
     ...keys,
     ...warning,

@@ -1,108 +1,129 @@
-import { readPepperPath } from '../../lib/access/pepper.ts';
-import { readVenueRules, type VenueRules } from '../../lib/calendar/venue-rules.ts';
+import { readCredentialFile } from '../../domain/access/generator-credentials.ts';
+import { readPepperPath } from '../../domain/access/pepper.ts';
+import { type PortRange, processesThatFit } from '../../domain/dedicated/capacity.ts';
+import { readVenueRules } from '../../domain/market/calendars/venue-rules.ts';
+import { readEgress } from '../../domain/webhooks/send/egress.ts';
 import {
-  type CommonConfig,
-  ConfigError,
-  isLoopback,
+  type ConfigReader,
+  readBind,
   readCommonConfig,
   readConfig,
-} from '../../lib/config.ts';
-import { dedicatedUrl } from '../../lib/dedicated/address.ts';
-import type { PortRange } from '../../lib/dedicated/port.ts';
-import { processesThatFit } from '../../lib/dedicated/room.ts';
-import { type MailConfig, readMailConfig } from '../../lib/mail/config.ts';
-import { readDnsServers } from '../../lib/webhooks/resolve.ts';
-import { readUrlPolicy, type UrlPolicy } from '../../lib/webhooks/url-policy.ts';
+} from '../../lib/config/config.ts';
+import { readExposure } from '../../lib/config/exposure.ts';
+import { readMailConfig } from '../../lib/mail/config.ts';
+import { readTrustedProxies } from '../http/client-address.ts';
+import { readOrigins } from '../http/origins.ts';
+import { readAlertSettings } from './generator/alert-settings.ts';
+import { readSecurityContact } from './status/security-txt-route.ts';
 
-export interface ApiConfig extends CommonConfig {
-  readonly host: string;
-  readonly port: number;
-  readonly databaseUrl: string;
-  /** Where history is read. */
-  readonly clickhouseUrl: string;
-  readonly pepperPath: string;
-  /** File of days that are not as the calendars have them, such as a typhoon's. */
-  readonly calendarOverrides: string | undefined;
-  /** Where symbols trade, beside the forms that are built in. */
-  readonly venueRules: VenueRules;
-  /** Proxies whose X-Forwarded-For is believed: addresses or networks; none by default. */
-  readonly trustedProxies: readonly string[];
-  readonly mail: MailConfig;
-  /** Whether checkouts are open: the test provider gives every tier for nothing. */
-  readonly canBuy: boolean;
-  /** Whose tickets the page at this address may have without signing in; undefined: nobody's. */
-  readonly demoAccountId: string | undefined;
-  /** Where customers find the services. */
-  readonly addresses: { readonly api: string; readonly ingest: string; readonly stream: string };
-  /** Ports for new dedicated sockets, and their addresses, with `{port}` or `{name}` in it. */
-  readonly dedicated: { readonly ports: PortRange; readonly max: number; readonly url: string };
-  /** Where webhooks may lead, and who tells the addresses of names; undefined: as the machine has it. */
-  readonly webhooks: {
-    readonly policy: UrlPolicy;
-    readonly dnsServers: readonly string[] | undefined;
-  };
-}
+export type ApiConfig = ReturnType<typeof readApiConfig>;
 
-/** Reads the settings of the API process. @throws ConfigError naming each fault. */
-export function readApiConfig(env: NodeJS.ProcessEnv): ApiConfig {
-  const config = readConfig(env, (reader) => {
-    const port = reader.integer('API_PORT', { min: 0, max: 65_535, fallback: 8080 });
-    const api = reader.text('PUBLIC_URL', `http://127.0.0.1:${port}`);
-    const host = reader.text('API_HOST', '127.0.0.1');
-    const billing = reader.choice('BILLING', ['test', 'off'], isLoopback(host) ? 'test' : 'off');
+/** Reads the settings of the API process. @throws ConfigError naming each fault */
+export function readApiConfig(env: NodeJS.ProcessEnv) {
+  return readConfig(env, (reader) => {
+    const common = readCommonConfig(reader);
+    const { open: openBind, ...bind } = readBind(reader, 'API');
+    const { urls, publicBy } = readExposure(reader, bind);
+    const { canBuy, open: openBilling } = readBilling(reader, publicBy);
+    if (publicBy !== undefined && urls.api.startsWith('http:')) {
+      reader.fault(
+        `${publicBy}: set PUBLIC_URL to the https address of the API; with ${urls.api}, session ` +
+          'cookies would lack Secure',
+      );
+    }
+    const demoAccountId = reader.optional('DEMO_ACCOUNT_ID');
+    const credentialsFile = readCredentialsFile(reader);
+    const isOpen = credentialsFile === undefined && publicBy === undefined;
     return {
-      ...readCommonConfig(reader),
-      host,
-      canBuy: billing === 'test',
-      port,
+      ...common,
+      open: [
+        ...common.open,
+        ...openBind,
+        ...openBilling,
+        ...openDemo(demoAccountId),
+        ...openGenerators(isOpen),
+      ],
+      host: bind.host,
+      port: reader.integer('API_PORT', { min: 0, max: 65_535, fallback: 8080 }),
+      /** Whether only this machine can reach the platform. */
+      isLocal: publicBy === undefined,
+      /** The file of generator credentials of ingest; undefined: the routes are open, or off. */
+      credentialsFile,
+      /** Alerts about generators to the operator. */
+      alerts: readAlertSettings(reader),
+      /** Whether checkouts are open: the test provider grants every tier without payment. */
+      canBuy,
       databaseUrl: reader.text('DATABASE_URL'),
+      /** For history, analytics and the log of attempts. */
       clickhouseUrl: reader.text('CLICKHOUSE_URL'),
+      /** File of days that differ from the calendars, such as a typhoon. */
       calendarOverrides: reader.optional('CALENDAR_OVERRIDES'),
+      /** Venues of symbols, in addition to the built-in rules. */
       venueRules: readVenueRules(reader.optional('VENUE_RULES')),
       pepperPath: readPepperPath(reader),
-      trustedProxies: reader
-        .text('TRUSTED_PROXIES', '')
-        .split(/[\s,]+/)
-        .filter(Boolean),
+      trustedProxies: readTrustedProxies(reader),
+      /** Origins whose web pages may read the API, besides pages of this machine. */
+      origins: readOrigins(reader),
       mail: readMailConfig(reader),
-      demoAccountId: reader.optional('DEMO_ACCOUNT_ID'),
+      /** Where to report a vulnerability, for /.well-known/security.txt; undefined: no such page. */
+      securityContact: readSecurityContact(reader),
+      /** Account whose tickets the web page may use without signing in; undefined: no demo. */
+      demoAccountId,
+      /** Ports for new dedicated sockets; template of their URLs, with `{port}` or `{name}`. */
       dedicated: {
-        ports: parsePorts(reader.text('DEDICATED_PORTS', '8301-8400')),
+        ports: readPorts(reader),
         max: reader.integer('DEDICATED_MAX', { min: 0, max: 10_000, fallback: processesThatFit() }),
-        url: reader.text('DEDICATED_URL', 'ws://127.0.0.1:{port}'),
+        url: checkTemplate(reader, urls.dedicated),
       },
-      webhooks: { policy: readUrlPolicy(reader), dnsServers: readDnsServers(reader) },
-      addresses: {
-        api,
-        ingest: reader.text('INGEST_URL', 'http://127.0.0.1:8081'),
-        stream: reader.text('STREAM_URL', 'ws://127.0.0.1:8082'),
-      },
+      /** Where webhooks may lead, and how they leave. */
+      egress: readEgress(reader),
+      /** Public addresses of the services. */
+      addresses: { api: urls.api, ingest: urls.ingest, stream: urls.stream },
     };
   });
-  for (const [name, url] of Object.entries(config.addresses)) {
-    if (!URL.canParse(url)) throw new ConfigError(`The address of ${name}, "${url}", is no URL.`);
-  }
-  checkDedicated(config.dedicated);
-  // Keys and passwords travel in it.
-  const { protocol, hostname } = new URL(config.addresses.api);
-  if (protocol !== 'https:' && !isLoopback(hostname)) {
-    throw new ConfigError(`PUBLIC_URL ${config.addresses.api} must be https outside this machine.`);
-  }
-  return config;
 }
 
-/** @returns an empty range for anything that is none: it is refused afterwards */
-function parsePorts(text: string): PortRange {
-  const [, from, to] = /^(\d{1,5})-(\d{1,5})$/.exec(text) ?? [];
-  return { from: Number(from ?? 0), to: Number(to ?? 0) };
+function readCredentialsFile(reader: ConfigReader): string | undefined {
+  const file = reader.optional('INGEST_CREDENTIALS_FILE');
+  const read = file === undefined ? undefined : readCredentialFile(file);
+  if (read?.ok === false)
+    reader.fault(`INGEST_CREDENTIALS_FILE: ${read.reason.replace(/\.$/, '')}`);
+  return file;
 }
 
-function checkDedicated({ ports, url }: ApiConfig['dedicated']): void {
-  const { from, to } = ports;
+function openGenerators(isOpen: boolean): string[] {
+  const what = 'what became of pills, without a credential';
+  return isOpen
+    ? [`${what} (no INGEST_CREDENTIALS_FILE, and every address is of this machine)`]
+    : [];
+}
+
+/** Test billing is the default only where no other machine can reach it. */
+function readBilling(reader: ConfigReader, publicBy: string | undefined) {
+  const fallback = publicBy === undefined ? 'test' : 'off';
+  const canBuy = reader.choice('BILLING', ['test', 'off'], fallback) === 'test';
+  const isChosen = reader.optional('BILLING') !== undefined;
+  const reason = isChosen ? 'BILLING=test' : 'every address is of this machine';
+  return { canBuy, open: canBuy ? [`every tier without payment (${reason})`] : [] };
+}
+
+function openDemo(accountId: string | undefined): string[] {
+  return accountId === undefined ? [] : ['the market on the page (DEMO_ACCOUNT_ID)'];
+}
+
+function readPorts(reader: ConfigReader): PortRange {
+  const [, first, last] =
+    /^(\d{1,5})-(\d{1,5})$/.exec(reader.text('DEDICATED_PORTS', '8301-8400')) ?? [];
+  const [from, to] = [Number(first ?? 0), Number(last ?? 0)];
   if (!(from >= 1 && from <= to && to <= 65_535)) {
-    throw new ConfigError('DEDICATED_PORTS must be two ports, the lower first: 8301-8400.');
+    reader.fault('DEDICATED_PORTS must be two ports, lower first, e.g. 8301-8400');
   }
-  const isTemplate = /\{(?:port|name)\}/.test(url);
-  if (isTemplate && URL.canParse(dedicatedUrl(url, { name: 'ded_x', port: from }))) return;
-  throw new ConfigError(`DEDICATED_URL must be a URL with {port} or {name} in it, not "${url}".`);
+  return { from, to };
+}
+
+function checkTemplate(reader: ConfigReader, url: string): string {
+  if (!/\{(?:port|name)\}/.test(url)) {
+    reader.fault(`DEDICATED_URL must contain {port} or {name}, not "${url}"`);
+  }
+  return url;
 }

@@ -1,36 +1,54 @@
-import { createKeyUse } from '../../lib/access/key-use.ts';
-import { openKeyring } from '../../lib/access/keyring.ts';
-import { openMeter } from '../../lib/access/meter.ts';
-import { readPepper } from '../../lib/access/pepper.ts';
-import { retryForever } from '../../lib/backoff.ts';
-import { checkOverridesFile } from '../../lib/calendar/overrides-file.ts';
-import { openContext } from '../../lib/context.ts';
-import { ANSWER_TIMEOUTS, openDatabase } from '../../lib/postgres/database.ts';
-import { migrate } from '../../lib/postgres/migrate.ts';
-import { type Life, runProcess } from '../../lib/run.ts';
-import { migrateQueue } from '../../lib/webhooks/queue.ts';
-import { topicName } from '../../schemas/topics.ts';
-import { openAccounts } from './account/accounts.ts';
-import { addAccountRoutes } from './account/routes.ts';
+import { createKeyUse } from '../../domain/access/key-use.ts';
+import { openKeyring } from '../../domain/access/keyring.ts';
+import { openMeter } from '../../domain/access/meter.ts';
+import { type Pepper, readPepper } from '../../domain/access/pepper.ts';
+import { startSecurityLog } from '../../domain/accounts/security-log.ts';
+import {
+  checkOverridesFile,
+  openOverridesFile,
+} from '../../domain/market/calendars/overrides-file.ts';
+import { createVenueOf } from '../../domain/market/calendars/venue-rules.ts';
+import { openMarkets } from '../../domain/market/quiet/open-markets.ts';
+import { openContext } from '../../lib/kafka/log-context.ts';
+import { fetchOldest } from '../../lib/kafka/oldest.ts';
+import { openMailer } from '../../lib/mail/mailer.ts';
+import { ANSWER_TIMEOUTS, type Database, openDatabase } from '../../lib/postgres/database.ts';
+import { pendingMigrations } from '../../lib/postgres/migrate.ts';
+import { type Lifecycle, runProcess } from '../../lib/run/run-process.ts';
+import { retryForever } from '../../lib/timing/backoff.ts';
+import type { Micros } from '../../schemas/timestamp.ts';
+import { topicName } from '../../schemas/topic-catalogue.ts';
+import { openCredentials } from '../http/generator-credentials.ts';
+import { openAccounts } from './account/account-deps.ts';
+import { accountRoutes } from './account/routes.ts';
 import { openAnalytics } from './analytics/open-analytics.ts';
-import { createApiApp } from './app.ts';
+import { openLogEnd } from './clickhouse/log-end.ts';
 import { type ApiConfig, readApiConfig } from './config.ts';
-import { addDemoTicketRoute } from './console/demo-ticket-route.ts';
+import { demoReads } from './console/demo-reads.ts';
+import { demoTicketRoute } from './console/demo-ticket-route.ts';
+import { marketRoute } from './console/market-route.ts';
 import { addPageRoutes } from './console/page-routes.ts';
-import { addHealthRoutes } from './health-routes.ts';
+import { watchGenerators } from './generator/alerts.ts';
+import { generatorRoutes, openOutcomes } from './generator/routes.ts';
 import { openHistory } from './history/open-history.ts';
-import { latestEndpoint } from './latest-route.ts';
-import { openLogEnd } from './log-end.ts';
-import { watchNotices } from './notices.ts';
-import { watchOldest } from './oldest.ts';
-import { addProblemRoutes } from './problem-routes.ts';
-import { watchProgress } from './progress.ts';
-import { createSessionFinder } from './session-cookie.ts';
-import { statusEndpoint } from './status-route.ts';
+import { NOTICES_REFRESH_MS, OLDEST_REFRESH_MS } from './limits.ts';
+import { openDedicated } from './manager/dedicated-sockets.ts';
+import { dedicatedSocketRoutes } from './manager/stream-routes.ts';
+import { watchLatestLag } from './pills/latest-lag.ts';
+import { latestRoute } from './pills/latest-route.ts';
+import { openLatestView } from './pills/latest-view.ts';
+import { createApiApp } from './server/app.ts';
+import type { Generators } from './server/generators.ts';
+import { createFindUnknown } from './server/known-symbols.ts';
+import { problemRoutes } from './server/problem-routes.ts';
+import { healthRoutes } from './status/health-routes.ts';
+import { securityTxtRoutes } from './status/security-txt-route.ts';
+import { readStatusNotices, type StatusNotices } from './status/status-notices.ts';
+import { statusRoute } from './status/status-route.ts';
 import { openVerify } from './verify/open-verify.ts';
-import { openLatestView } from './view.ts';
-import { addWebhookRoutes } from './webhooks/routes.ts';
-import { openWebhooks } from './webhooks/webhooks.ts';
+import { watchValue } from './watch-value.ts';
+import { webhookRoutes } from './webhooks/routes.ts';
+import { openWebhooks } from './webhooks/webhook-deps.ts';
 
 const START_BACKOFF = { firstMs: 200, maxMs: 3_000 };
 
@@ -44,12 +62,25 @@ await runProcess(
   buildApi,
 );
 
-/** Access first, then what is read; listens when both are open. Stops in the reverse order. */
-async function buildApi(config: ApiConfig & { pepper: Buffer }, life: Life): Promise<void> {
-  const { log, signal } = life;
+type Config = ApiConfig & { readonly pepper: Pepper };
+
+/** Opens access first, then the sources of reads, and listens last. Stops in the reverse order. */
+async function buildApi(config: Config, life: Lifecycle): Promise<void> {
+  const access = openAccess(config, life);
+  const reads = await openReads(config, access, life);
+  const app = await openApp(config, access, reads, life);
+  await app.listen({ host: config.host, port: config.port });
+  life.onStop('http server', async () => {
+    await app.close();
+  });
+  life.log.info({ address: app.listeningOrigin }, 'listening');
+}
+
+/** Opens the parts that need PostgreSQL only: who the caller is, and what the caller may do. */
+function openAccess(config: Config, life: Lifecycle) {
+  const { log } = life;
   const { namespace, databaseUrl, pepper } = config;
   const postgres = { databaseUrl, namespace, log, name: 'api' };
-  migrateSoon(config, life);
   const keyring = openKeyring({ ...postgres, pepper });
   life.onStop('keyring', keyring.close);
   const meter = openMeter(postgres);
@@ -57,102 +88,150 @@ async function buildApi(config: ApiConfig & { pepper: Buffer }, life: Life): Pro
   const database = { url: databaseUrl, namespace, log };
   const db = openDatabase({ ...database, name: 'api', timeouts: ANSWER_TIMEOUTS });
   life.onStop('database', () => db.destroy());
-  // What is done beside requests may take its time, and takes no connection from them.
+  // Background work may be slow, and takes no connection from requests.
   const background = openDatabase({ ...database, name: 'api-background', connectionsMax: 4 });
   life.onStop('background database', () => background.destroy());
+  waitForTables(background, life);
+  const security = startSecurityLog({ db: background, process: 'api', log });
+  life.onStop('security log', security.close);
   const keyUse = createKeyUse({ db: background, log });
   life.onStop('key use', keyUse.close);
-  const accounts = openAccounts({ db, background, pepper, config, log });
+  const dedicated = openDedicated(db, config.dedicated);
+  const accounts = openAccounts({ db, background, pepper, dedicated, config, log });
   life.onStop('accounts', accounts.close);
+  return { keyring, meter, db, background, keyUse, dedicated, accounts };
+}
 
+/** Opens the parts that read pills: the latest view, history, analytics, verify, webhooks. */
+async function openReads(
+  config: Config,
+  { keyring, db, background }: ReturnType<typeof openAccess>,
+  life: Lifecycle,
+) {
+  const { namespace, pepper } = config;
   const { client, schemas, settings } = await openContext('api', config, life);
-  const view = await retryForever(
-    () => openLatestView({ client, schemas, settings, namespace }, life),
-    {
-      ...START_BACKOFF,
-      signal,
-      onError: (error, attempts) =>
-        log.warn({ err: error, attempts }, 'the latest topic cannot be read'),
-    },
+  const { epoch } = settings;
+  const view = await retry('the latest topic cannot be read', life, () =>
+    openLatestView({ client, schemas, settings, namespace }, life),
   );
   life.readyWhen(() => (view.isReady() ? undefined : 'reading the latest topic'));
-
   const pills = topicName(namespace, 'pills');
-  const progress = watchProgress(client, pills, view.processed, life);
-  const status = statusEndpoint({
+  const lag = watchLatestLag(client, pills, view.processed, life);
+  const status = statusRoute({
     view,
-    epoch: settings.epoch,
-    progress,
-    oldest: watchOldest(client, pills, life),
+    epoch,
+    lag,
+    // The oldest time changes only if retention cuts the log, or the first pill arrives.
+    oldest: watchValue<Micros | undefined>(life, 'oldest pill', OLDEST_REFRESH_MS, undefined, () =>
+      fetchOldest(client, pills),
+    ),
     accounts: () => (keyring.isFresh() ? 'up' : 'down'),
-    notices: watchNotices(background, life),
+    notices: watchValue<StatusNotices>(life, 'notices', NOTICES_REFRESH_MS, [], () =>
+      readStatusNotices(background),
+    ),
   });
   const logEnd = openLogEnd(client, pills, life);
-  const analytics = openAnalytics({ config, settings, logEnd }, life);
-  const { history, route: historyRoute } = openHistory({ config, settings, logEnd, pepper }, life);
-  const { epoch } = settings;
-  const webhooks = openWebhooks({ config, db, pepper, history, epoch }, life);
-  const { clickhouseUrl, calendarOverrides: overridesPath, venueRules } = config;
-  const verify = await retryForever(
-    () =>
-      openVerify(
-        {
-          ...{ client, schemas, namespace, settings, view, progress },
-          ...{ clickhouseUrl, overridesPath, venueRules },
-        },
-        life,
-      ),
-    {
-      ...START_BACKOFF,
-      signal,
-      onError: (error, attempts) => log.warn({ err: error, attempts }, 'the log cannot be read'),
-    },
+  const overrides = openOverridesFile(config.calendarOverrides, life.log);
+  const markets = openMarkets(overrides, createVenueOf(config.venueRules), life);
+  const findUnknown = createFindUnknown(view);
+  const analytics = openAnalytics({ config, settings, logEnd, markets, findUnknown }, life);
+  const { history, route } = openHistory({ config, settings, logEnd, pepper, findUnknown }, life);
+  const webhooks = openWebhooks(config, { db, pepper, history, epoch }, life);
+  const verify = await retry('the log cannot be read', life, () =>
+    openVerify({ config, client, schemas, settings, view, lag, markets }, life),
   );
-  const { demoAccountId: accountId, addresses } = config;
-  const app = await createApiApp({
+  const outcomes = openOutcomes(config, life);
+  startAlerts(config, { view, markets, select: outcomes, db: background }, life);
+  const { routes: verdicts, lastSpreads } = verify;
+  const ofPills = [latestRoute(view, logEnd, epoch), route, ...analytics, ...verdicts];
+  const routes = [...ofPills, status, ...generatorRoutes(config, outcomes)];
+  return { view, webhooks, routes, market: { lastSpreads, markets } };
+}
+
+/** Creates the HTTP server with the guard and all routes. */
+function openApp(
+  config: Config,
+  { keyring, meter, db, keyUse, dedicated, accounts }: ReturnType<typeof openAccess>,
+  { view, webhooks, routes, market }: Awaited<ReturnType<typeof openReads>>,
+  life: Lifecycle,
+) {
+  const { log } = life;
+  const { demoAccountId: accountId, addresses, trustedProxies, origins, isLocal } = config;
+  return createApiApp({
     keyring,
     meter,
     keyUse,
-    findSession: createSessionFinder(accounts.sessions),
+    findSession: accounts.findSession,
+    generators: openGenerators(config, life),
     log,
-    trustedProxies: config.trustedProxies,
+    trustedProxies,
+    origins,
+    isLocal,
     publicUrl: addresses.api,
-    streamUrl: addresses.stream,
+    ingestUrl: addresses.ingest,
+    streamUrls: { stream: addresses.stream, dedicated: config.dedicated.url },
     addRoutes(to) {
-      to.route(latestEndpoint(view, settings.epoch));
-      to.route(historyRoute);
-      for (const route of analytics) to.route(route);
-      for (const route of verify) to.route(route);
-      to.route(status);
-      addProblemRoutes(to);
-      addHealthRoutes(to, view.isReady);
-      addAccountRoutes(to, accounts);
-      addWebhookRoutes(to, webhooks);
-      if (accountId !== undefined) addDemoTicketRoute(to, { db, accountId });
+      const all = [
+        ...routes,
+        ...problemRoutes(),
+        ...healthRoutes(view.isReady),
+        ...securityTxtRoutes(config.securityContact, addresses.api),
+        ...accountRoutes(accounts),
+        ...dedicatedSocketRoutes(dedicated),
+        ...webhookRoutes(webhooks),
+        marketRoute({ ...market, hasDemo: accountId !== undefined }),
+        ...(accountId === undefined
+          ? []
+          : [demoTicketRoute(db, accountId), ...demoReads(routes, keyring, accountId)]),
+      ];
+      for (const route of all) to.route(route);
       addPageRoutes(to, { streamUrl: addresses.stream, hasDemo: accountId !== undefined, log });
     },
   });
-  await app.listen({ host: config.host, port: config.port });
-  life.onStop('http server', async () => {
-    await app.close();
-  });
-  log.info({ address: app.listeningOrigin }, 'listening');
 }
 
-/** While PostgreSQL is away the process starts all the same: its status must be readable. */
-function migrateSoon({ databaseUrl, namespace }: ApiConfig, life: Life): void {
-  let isMigrated = false;
-  life.readyWhen(() => (isMigrated ? undefined : 'waiting for the database of accounts'));
-  const migrateAll = async () => {
-    await migrate(databaseUrl, namespace);
-    await migrateQueue(databaseUrl, namespace);
-  };
-  retryForever(migrateAll, {
+/** Alerts the operator about generators, if the settings say how. */
+function startAlerts(
+  { alerts: settings, mail, namespace }: Config,
+  of: Pick<Parameters<typeof watchGenerators>[0], 'view' | 'markets' | 'select' | 'db'>,
+  life: Lifecycle,
+): void {
+  const mailer = openMailer(mail);
+  life.onStop('mailer of alerts', mailer.close);
+  const watch = watchGenerators({ ...of, settings, namespace, mailer, log: life.log });
+  if (watch !== undefined) life.onStop('alerts', watch.close);
+}
+
+/** Follows the credentials of ingest, so that its tokens and their ends are valid here as well. */
+function openGenerators({ credentialsFile, isLocal }: Config, life: Lifecycle): Generators {
+  if (credentialsFile === undefined) return isLocal ? 'open' : 'unknown';
+  const credentials = openCredentials(credentialsFile, life.log);
+  life.onStop('generator credentials', () => credentials.close());
+  return credentials;
+}
+
+/** Retries until `open` succeeds. */
+function retry<T>(problem: string, { log, signal }: Lifecycle, open: () => Promise<T>): Promise<T> {
+  return retryForever(open, {
     ...START_BACKOFF,
-    signal: life.signal,
-    onError: (error, attempts) =>
-      life.log.warn({ err: error, attempts }, 'the tables of accounts cannot be made'),
+    signal,
+    onError: (error, attempts) => log.warn({ err: error, attempts }, problem),
+  });
+}
+
+/**
+ * Waits in the background until the tables are there, since `npm run provision` makes them: the
+ * process starts while PostgreSQL is away, so that its status can be read.
+ */
+function waitForTables(db: Database, life: Lifecycle): void {
+  let missing: string | undefined = 'waiting for the accounts database';
+  life.readyWhen(() => missing);
+  retry('the accounts tables are not up to date', life, async () => {
+    const [first] = await pendingMigrations(db);
+    if (first === undefined) return;
+    missing = `the tables lack ${first}: run "npm run provision"`;
+    throw new Error(missing);
   }).then(() => {
-    isMigrated = true;
+    missing = undefined;
   }, life.fail);
 }

@@ -1,32 +1,44 @@
-// Builds the page into dist/console, unless what is there was made of the same: every npm script
-// builds first, and most of them need no other page. Plain JavaScript: it runs before the compiler.
+// Builds the page into dist/console, unless its sources are unchanged: every npm script builds
+// first, and most do not change the page. Plain JavaScript, since it runs before the compiler.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const target = path.join(root, 'dist/console');
-// The client library is a part of the page; the lock file names what is brought along.
+// The client library is part of the page; the lock file names the other dependencies.
 const made = fingerprint([
   ...filesIn('gateway/console/page'),
+  ...filesIn('gateway/console/reference'),
+  ...['sdk/rest', 'sdk/stream', 'sdk/webhooks'].flatMap(filesIn),
   ...filesIn('sdk').filter((file) => path.dirname(file) === 'sdk'),
   'gateway/console/vite.config.ts',
   'package-lock.json',
 ]);
 
 if (made !== madeOf(target)) {
-  // Beside, and put in place when it is whole: an API may be serving the one before.
-  const beside = `${target}.${process.pid}`;
+  // Built next to the target and renamed when complete: an API may be serving the previous page.
+  const temporary = `${target}.${process.pid}`;
   try {
-    const { build } = await import('vite'); // half a second that most runs do not need
+    const { build } = await import('vite'); // takes half a second, which most runs do not need
     const configFile = path.join(root, 'gateway/console/vite.config.ts');
-    await build({ configFile, build: { outDir: beside } });
-    writeFileSync(path.join(beside, 'made-of'), made);
+    await build({ configFile, build: { outDir: temporary } });
+    addReference(temporary);
+    writeFileSync(path.join(temporary, 'made-of'), made);
     rmSync(target, { recursive: true, force: true });
-    renameSync(beside, target);
+    renameSync(temporary, target);
   } finally {
-    rmSync(beside, { recursive: true, force: true });
+    rmSync(temporary, { recursive: true, force: true });
   }
+}
+
+/** The style and the bar of the API reference, in the page's colours. */
+function addReference(folder) {
+  const text = (file) => readFileSync(path.join(root, 'gateway/console', file), 'utf8');
+  const style = text('page/style/colours.css') + text('reference/reference.css');
+  writeFileSync(path.join(folder, 'reference.css'), style);
+  writeFileSync(path.join(folder, 'reference.js'), text('reference/reference.js'));
+  writeFileSync(path.join(folder, 'icon.svg'), text('page/icon.svg'));
 }
 
 function filesIn(folder) {

@@ -1,10 +1,10 @@
 import path from 'node:path';
 import { defineConfig } from 'vite';
 
-/** The page at the API's address: `npm run build` puts it into dist/console. */
+/** Builds the page at the API's address; `npm run build` writes it to dist/console. */
 export default defineConfig({
   root: path.join(import.meta.dirname, 'page'),
-  // `/` is the page itself; what it is made of has a folder beside the API's paths.
+  // `/` is the page itself; its assets have a folder of their own besides the API's paths.
   base: '/console/',
   publicDir: false,
   logLevel: 'warn',
@@ -12,7 +12,7 @@ export default defineConfig({
     outDir: path.join(import.meta.dirname, '../../dist/console'),
     emptyOutDir: true,
     target: ['chrome116', 'firefox124', 'safari17.4'],
-    // A data: address would have to be allowed by the page's policy.
+    // The page's Content-Security-Policy does not allow data: addresses.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
   },

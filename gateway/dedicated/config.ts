@@ -1,35 +1,32 @@
 import os from 'node:os';
 import path from 'node:path';
-import { type CommonConfig, readCommonConfig, readConfig } from '../../lib/config.ts';
+import { readBind, readCommonConfig, readConfig } from '../../lib/config/config.ts';
+import { readExposure } from '../../lib/config/exposure.ts';
+import { readTrustedProxies } from '../http/client-address.ts';
 
-export interface DedicatedConfig extends CommonConfig {
-  readonly databaseUrl: string;
-  /** Address that the processes listen on. */
-  readonly host: string;
-  /** Where it is kept which processes run; of this supervisor alone. */
-  readonly runFolder: string;
-  /** In the temp directory, where anybody may have been before. */
-  readonly isRunFolderShared: boolean;
-  /** Priority of the processes, where the system allows it: -20 (first) to 19 (last). */
-  readonly nice: number;
-  /** What the processes are told beside their own. */
-  readonly childEnv: NodeJS.ProcessEnv;
-}
+export type DedicatedConfig = ReturnType<typeof readDedicatedConfig>;
 
-/** Reads the settings of the supervisor; its processes read the rest, as a stream process does. */
-export function readDedicatedConfig(env: NodeJS.ProcessEnv): DedicatedConfig {
+/** Reads the supervisor's settings; its processes read the rest, like any stream process. */
+export function readDedicatedConfig(env: NodeJS.ProcessEnv) {
   return readConfig(env, (reader) => {
     const common = readCommonConfig(reader);
+    const bind = readBind(reader, 'DEDICATED');
+    readExposure(reader, bind);
+    readTrustedProxies(reader); // a fault would end each process of a socket, one after the other
     const chosen = reader.optional('DEDICATED_RUN_FOLDER');
     const folder = `pillole-dedicated-${os.userInfo().uid}-${common.namespace}`;
     return {
       ...common,
+      open: [...common.open, ...bind.open],
       databaseUrl: reader.text('DATABASE_URL'),
-      host: reader.text('DEDICATED_HOST', '127.0.0.1'),
+      /** Folder with the records of running processes; of this supervisor alone. */
       runFolder: chosen ?? path.join(os.tmpdir(), folder),
+      /** Whether the folder is in the temp directory, where another user may have created it. */
       isRunFolderShared: chosen === undefined,
+      /** Priority of the processes, if the system allows it: -20 (first) to 19 (last). */
       nice: reader.integer('DEDICATED_NICE', { min: -20, max: 19, fallback: -5 }),
-      childEnv: env,
+      /** Environment of the processes, beside their own variables; with the address they listen on. */
+      childEnv: { ...env, STREAM_HOST: bind.host, STREAM_PUBLIC: env.DEDICATED_PUBLIC },
     };
   });
 }

@@ -1,33 +1,30 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import getPort from 'get-port';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { isAlive } from '../../lib/child-process/identity.ts';
-import { dedicatedUrl } from '../../lib/dedicated/address.ts';
+import { dedicatedUrl } from '../../domain/dedicated/dedicated-url.ts';
 import {
   createDedicatedStreams,
   DEDICATED_LIMITS,
   type DedicatedStreams,
-} from '../../lib/dedicated/streams.ts';
+} from '../../domain/dedicated/streams.ts';
+import { isAlive } from '../../lib/child-process/identity.ts';
 import type { Database } from '../../lib/postgres/database.ts';
-import {
-  createTestAccount,
-  openTestDatabase,
-  type TestAccount,
-} from '../../lib/testing/accounts.ts';
-import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
-import { makePill, openPillWriter, type PillWriter } from '../../lib/testing/pills.ts';
-import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
-import { type EngineProxy, openProxy } from '../../lib/testing/proxy.ts';
-import { waitFor } from '../../lib/testing/wait.ts';
+import { createTestAccount, openTestDatabase, type TestAccount } from '../../testing/accounts.ts';
+import { openFrontProxy } from '../../testing/front-proxy.ts';
+import { createNamespace, type Namespace } from '../../testing/namespace.ts';
+import { makePill, openPillWriter, type PillWriter } from '../../testing/pills.ts';
+import { getPort, getPortRange } from '../../testing/ports.ts';
+import { startProcess, type TestProcess } from '../../testing/process.ts';
+import { type EngineProxy, openProxy } from '../../testing/proxy.ts';
+import { waitFor } from '../../testing/wait.ts';
 import { createCustomer } from '../api/testing/customer.ts';
-import { closeClients, connect } from '../stream/testing/client.ts';
+import { closeClients, connect, enter } from '../stream/testing/stream-client.ts';
 import { has, idsOf, readyPid as pidOf, subscribe } from './testing/reader.ts';
 
 const TEMPLATE = 'ws://127.0.0.1:{port}';
 
-// Whole processes start and end here, several times a test.
+// These tests start and end whole processes, several times each.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 let namespace: Namespace;
@@ -45,8 +42,7 @@ beforeAll(async () => {
   db = openTestDatabase(namespace);
   proxy = await openProxy(namespace.engines.postgresUrl);
   writer = await openPillWriter(namespace);
-  const from = 20_000 + Math.floor(Math.random() * 11_000);
-  ports = { from, to: from + 99 };
+  ports = await getPortRange();
   streams = createDedicatedStreams(db, ports);
   supervisor = await startSupervisor();
 });
@@ -90,12 +86,12 @@ const readyPid = (name: string, oldPid = 0): Promise<number> => pidOf(db, name, 
 
 async function send(count: number): Promise<string[]> {
   const pills = Array.from({ length: count }, (_, i) => makePill({ symbol: `S${i % 7}.T` }));
-  // On a busy machine the log may be late to acknowledge: a repeat has no second effect.
+  // On a busy machine the log may acknowledge late: a repeat has no second effect.
   await waitFor('the log', () => writer.write(pills).then(() => true));
   return pills.map(({ id }) => id);
 }
 
-test('made over the API it is usable, and tells its state, lag and queue', async () => {
+test('a socket created over the API is usable and reports its state, lag and queue', async () => {
   const outbox = path.join(folder, 'outbox');
   const port = await getPort();
   const base = `http://127.0.0.1:${port}`;
@@ -110,9 +106,12 @@ test('made over the API it is usable, and tells its state, lag and queue', async
     const customer = createCustomer(base, outbox, 'desk');
     await customer.signUp();
     await customer.subscribe('pro');
-    const refused = await customer.send('POST', '/api/manager/streams', { label: 'Tokyo' });
-    expect(refused.body).toMatchObject({ code: 'tier_too_low', needs: 'institutional' });
-    await customer.send('PATCH', '/api/subscription', { tier: 'institutional' });
+    const refused = await waitFor('the first tier', async () => {
+      const { body } = await customer.send('POST', '/api/manager/streams', { label: 'Tokyo' });
+      return body.code !== 'subscription_required' && body;
+    });
+    expect(refused).toMatchObject({ code: 'tier_too_low', needs: 'institutional' });
+    await customer.subscribe('institutional');
     const made = await waitFor('the tier', async () => {
       const answer = await customer.send('POST', '/api/manager/streams', { label: 'Tokyo' });
       return answer.status === 201 && answer.body;
@@ -122,11 +121,13 @@ test('made over the API it is usable, and tells its state, lag and queue', async
     expect([full.status, full.body.code, full.headers['retry-after']]).toEqual([
       ...[503, 'overloaded', '60'],
     ]);
-    expect(full.body.detail).toMatch(/^All 1 places .* Remove one .* who sets DEDICATED_MAX\.$/);
+    expect(full.body.detail).toMatch(
+      /^All 1 dedicated sockets .* Remove .* who sets DEDICATED_MAX\.$/,
+    );
     await readyPid(made.name);
 
     const { key } = (await customer.send('POST', '/api/keys', { name: 'desk' })).body;
-    const client = await connect(made.url, { key });
+    const client = await enter(made.url, { key });
     await subscribe(client);
     await has(client, await send(20));
     const list = await waitFor('the figures', async () => {
@@ -160,59 +161,81 @@ test('made over the API it is usable, and tells its state, lag and queue', async
   }
 });
 
-test('it serves its own account under its own name, and nothing else', async () => {
+test('a socket serves only its own account, under its own name', async () => {
   const owner = await account();
   const stranger = await account();
   const { name, url } = await make(owner);
   await readyPid(name);
   for (const path of ['/api/stream', '/api/stream/dedicated/ded_aaaaaaaaaaaa']) {
-    await expect(connect(new URL(path, url).href, { key: owner.key })).rejects.toThrow('404');
+    const elsewhere = await connect(new URL(path, url).href, { key: owner.key });
+    const error = { code: 'dedicated_unknown', fatal: true, close: 4511 };
+    expect(await elsewhere.until('error')).toMatchObject(error);
+    expect((await elsewhere.closed).code).toBe(4511);
   }
-  const refused = await connect(url, { key: stranger.key });
+  const refused = await enter(url, { key: stranger.key });
   expect(await refused.until('error')).toMatchObject({ code: 'key_invalid', close: 4501 });
   expect((await refused.closed).code).toBe(4501);
-  const client = await connect(url, { key: owner.key });
+  const client = await enter(url, { key: owner.key });
   expect(await client.until('welcome')).toMatchObject({ account: owner.id });
 });
 
-test('removed: its sockets are told so and closed, its process ends', async () => {
+test('removal closes the connections with the reason and ends the process', async () => {
   const owner = await account();
   const { name, url, request } = await make(owner);
   const pid = await readyPid(name);
-  const client = await connect(url, { key: owner.key });
+  const client = await enter(url, { key: owner.key });
   await subscribe(client);
   await streams.remove(request);
   expect(await client.until('error')).toMatchObject({ code: 'dedicated_removed', fatal: true });
   expect((await client.closed).code).toBe(4511);
-  await waitFor('its end', () => !isAlive(pid));
+  await waitFor('the process to end', () => !isAlive(pid));
   await expect(connect(url, { key: owner.key })).rejects.toThrow('ECONNREFUSED');
   expect(await streams.remove(request)).toBeUndefined();
 });
 
-test('rotated: the next one serves while the old one goes on for the overlap', async () => {
+test('after a rotation, the old socket serves beside the new one for the overlap', async () => {
   const owner = await account();
   const { name, url, request } = await make(owner);
   await readyPid(name);
-  const old = await connect(url, { key: owner.key });
+  const old = await enter(url, { key: owner.key });
   await subscribe(old);
-  const rotated = await streams.rotate({ ...request, overlapS: 8 });
+  const rotated = await streams.rotate({ ...request, overlapS: 3_600 });
   if (rotated?.kind !== 'ok') throw new Error(rotated?.kind);
   expect(rotated.old).toMatchObject({ name, replacedBy: rotated.stream.name });
-  expect((await streams.rotate({ ...request, overlapS: 8 }))?.kind).toBe('rotated');
+  expect((await streams.rotate({ ...request, overlapS: 3_600 }))?.kind).toBe('rotated');
   await readyPid(rotated.stream.name);
-  const next = await connect(dedicatedUrl(TEMPLATE, rotated.stream), { key: owner.key });
+  const next = await enter(dedicatedUrl(TEMPLATE, rotated.stream), { key: owner.key });
   await subscribe(next);
+  // With the port in the path, host and port stay, and a proxy needs no table.
+  const proxied = openFrontProxy('x-forwarded-for', 'path');
+  const template = `ws://127.0.0.1:${await proxied.portFor('203.0.113.7')}/{port}`;
+  const urls = [rotated.old, rotated.stream].map((stream) => dedicatedUrl(template, stream));
+  expect(new Set(urls.map((to) => new URL(to).origin)).size).toBe(1);
+  try {
+    for (const to of urls) {
+      const behind = await enter(to, { key: owner.key });
+      expect(await behind.until('welcome')).toMatchObject({ account: owner.id });
+    }
+  } finally {
+    proxied.close();
+  }
   const ids = await send(10);
   await Promise.all([has(old, ids), has(next, ids)]);
+  // The overlap ends in two seconds: however long the start took, both have served in it.
+  await db
+    .updateTable('dedicated_streams')
+    .set({ expires_at: new Date(Date.now() + 2_000) })
+    .where('name', '=', name)
+    .execute();
   expect((await old.closed).code).toBe(4511);
   await has(next, await send(10));
 });
 
-test('kill -9 of its process: the same address again, and nothing is lost', async () => {
+test('after kill -9 of the process, the same address serves again, and no pill is lost', async () => {
   const owner = await account();
   const { name, url } = await make(owner);
   const pid = await readyPid(name);
-  const before = await connect(url, { key: owner.key });
+  const before = await enter(url, { key: owner.key });
   await subscribe(before);
   const ids = await send(50);
   await has(before, ids);
@@ -221,7 +244,7 @@ test('kill -9 of its process: the same address again, and nothing is lost', asyn
   await before.closed;
   ids.push(...(await send(50)));
   await readyPid(name, pid);
-  const after = await connect(url, { key: owner.key });
+  const after = await enter(url, { key: owner.key });
   await subscribe(after, position);
   ids.push(...(await send(50)));
   await has(after, ids.slice(50));
@@ -229,17 +252,17 @@ test('kill -9 of its process: the same address again, and nothing is lost', asyn
   expect(got.toSorted()).toEqual(ids.toSorted());
 });
 
-test('kill -9 of the supervisor: the next one takes over, on the same ports', async () => {
+test('after kill -9 of the supervisor, the next one takes over on the same ports', async () => {
   const owner = await account();
   const { name, url } = await make(owner);
   const pid = await readyPid(name);
-  const before = await connect(url, { key: owner.key });
+  const before = await enter(url, { key: owner.key });
   await subscribe(before);
   await supervisor.kill();
   supervisor = await startSupervisor();
   const next = await readyPid(name, pid);
   expect([isAlive(pid), isAlive(next)]).toEqual([false, true]);
-  const after = await connect(url, { key: owner.key });
+  const after = await enter(url, { key: owner.key });
   await subscribe(after);
   await has(after, await send(5));
   const second = await startProcess('gateway/dedicated/main.js', [], {
@@ -250,11 +273,11 @@ test('kill -9 of the supervisor: the next one takes over, on the same ports', as
   expect(second.output()).toContain('Another supervisor');
 });
 
-test('without PostgreSQL all goes on; what was asked for meanwhile is done after it', async () => {
+test('sockets keep serving without PostgreSQL; requests made meanwhile are applied afterwards', async () => {
   const owner = await account();
   const { name, url } = await make(owner);
   const pid = await readyPid(name);
-  const client = await connect(url, { key: owner.key });
+  const client = await enter(url, { key: owner.key });
   await subscribe(client);
   proxy.set('pillole-dedicated', 'cut');
   const other = await make(owner);
@@ -266,23 +289,23 @@ test('without PostgreSQL all goes on; what was asked for meanwhile is done after
   expect(isAlive(pid)).toBe(true);
 });
 
-test('an account that loses the tier loses the socket; with the tier it comes back', async () => {
+test('an account that loses the tier loses the socket, and regains it with the tier', async () => {
   const owner = await account();
   const { name, url } = await make(owner);
   const pid = await readyPid(name);
-  const client = await connect(url, { key: owner.key });
+  const client = await enter(url, { key: owner.key });
   await subscribe(client);
   const setTier = (tier: 'pro' | 'institutional') =>
     db.updateTable('subscriptions').set({ tier }).where('account_id', '=', owner.id).execute();
   await setTier('pro');
   expect(await client.until('error')).toMatchObject({ code: 'tier_too_low' });
   expect((await client.closed).code).toBe(4503);
-  await waitFor('its end', () => !isAlive(pid));
+  await waitFor('the process to end', () => !isAlive(pid));
   const stopped = await waitFor('the state', async () => {
     const [one] = await streams.list(owner.id);
     return one?.state === 'stopped' && one;
   });
-  expect(stopped.reason).toContain('Institutional API has dedicated sockets');
+  expect(stopped.reason).toContain('Institutional API is required for dedicated sockets');
   await setTier('institutional');
   await readyPid(name, pid);
 });

@@ -1,30 +1,30 @@
 /** Every bound of the supervisor, with its unit. */
 export const LIMITS = {
-  /** How often the table is read; notifications bring it forward. */
+  /** Interval of reading the table; notifications shorten it. */
   followMs: 1_000,
-  /** Between two readings of the table, however many notifications come. */
+  /** Minimum interval between two readings of the table, for any number of notifications. */
   followDistanceMs: 100,
-  /** How often the processes are asked how they are. */
+  /** Interval of requesting reports from the processes. */
   reportMs: 1_000,
-  /** For their answers. */
+  /** Time in which the processes must answer. */
   answerMs: 200,
-  /** What has not changed is told again after this. */
-  retellMs: 5_000,
-  /** Processes that read the log to its end at a time: starting costs a core a second or two. */
+  /** An unchanged state is written again after this time. */
+  rewriteMs: 5_000,
+  /** Processes that read the log to its end at a time: a start takes a core a second or two. */
   startingMax: 4,
-  /** One that takes longer does not hold up the others. */
+  /** A process that starts for longer than this no longer delays other starts. */
   startingCountsMs: 10_000,
-  /** One that served and then does not answer is killed, and started again. */
+  /** A serving process without an answer for this time is killed and restarted. */
   silentMaxMs: 20_000,
-  /** One that does not serve, and gets no further in the log, too. */
+  /** A starting process without progress in the log for this time is killed and restarted. */
   stuckMaxMs: 60_000,
-  /** From the order to end to the signal. */
+  /** Time from the `end` command to SIGTERM. */
   endMs: 1_500,
-  /** From the signal to the kill; below the time in which the supervisor itself must be gone. */
+  /** Time from SIGTERM to the kill; below the time in which the supervisor itself must exit. */
   stopMs: 5_000,
-  /** After one could not be started at all. */
+  /** Pause after a process could not be started at all. */
   startAgainMs: 5_000,
   backoff: { firstMs: 200, maxMs: 10_000, resetAfterMs: 30_000 },
-  /** How often rows that were removed long ago are deleted. */
+  /** Interval of deleting rows that were removed long ago. */
   pruneMs: 3_600_000,
 } as const;

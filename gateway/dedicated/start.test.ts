@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
-import { startProcess } from '../../lib/testing/process.ts';
+import { createNamespace, type Namespace } from '../../testing/namespace.ts';
+import { startProcess } from '../../testing/process.ts';
 
 let namespace: Namespace;
 let temp: string;
@@ -21,14 +21,14 @@ const start = () =>
   startProcess('gateway/dedicated/main.js', [], { ...namespace.env, TMPDIR: temp });
 const runFolder = () => path.join(temp, `pillole-dedicated-${os.userInfo().uid}-${namespace.name}`);
 
-test('without a folder of its own it takes one in the temp directory that is private', async () => {
+test('without a configured folder, a private one in the temp directory is used', async () => {
   const supervisor = await start();
   await supervisor.ready();
   expect(statSync(runFolder()).mode & 0o777).toBe(0o700);
   await supervisor.stop();
-}, 60_000);
+});
 
-test('one that others may look into is refused, with what to do', async () => {
+test('a folder that others can read is refused, with a remedy', async () => {
   mkdirSync(runFolder(), { recursive: true });
   chmodSync(runFolder(), 0o777);
   const refused = await start();
@@ -37,4 +37,4 @@ test('one that others may look into is refused, with what to do', async () => {
     `${runFolder()} has the mode 0777 and must have 0700. Remove it if it is yours. ` +
       'Or set DEDICATED_RUN_FOLDER to a folder of your own.',
   );
-}, 60_000);
+});

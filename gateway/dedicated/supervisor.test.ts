@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { silentLog } from '../../lib/log.ts';
+import { silentLog } from '../../lib/log/log.ts';
 import type { Database } from '../../lib/postgres/database.ts';
-import { openTestDatabase } from '../../lib/testing/accounts.ts';
-import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
-import { waitFor } from '../../lib/testing/wait.ts';
+import { openTestDatabase } from '../../testing/accounts.ts';
+import { createNamespace, type Namespace } from '../../testing/namespace.ts';
+import { waitFor } from '../../testing/wait.ts';
 import { LIMITS } from './limits.ts';
 import { openSupervisor } from './supervisor.ts';
 
@@ -19,7 +19,7 @@ afterAll(async () => {
   await db?.destroy();
 });
 
-test('however often it is called, the table is read at a distance, and after the last call', async () => {
+test('many calls to follow cause few readings, and one follows the last call', async () => {
   let readings = 0;
   const counted = db.withPlugin({
     transformQuery({ node }) {
@@ -30,7 +30,10 @@ test('however often it is called, the table is read at a distance, and after the
   });
   const ends = { ask: async () => undefined, close: async () => undefined };
   const supervisor = openSupervisor({
-    ...{ config: {} as never, db: counted, ends: ends as never, log: silentLog },
+    config: {} as never,
+    db: counted,
+    ends: ends as never,
+    log: silentLog,
   });
   try {
     await waitFor('the first reading', () => readings > 0);
@@ -42,10 +45,10 @@ test('however often it is called, the table is read at a distance, and after the
     });
     const possible = (performance.now() - startedAtMs) / LIMITS.followDistanceMs;
     expect(readings - before).toBeLessThanOrEqual(possible + 1);
-    // A call that comes while it may not look yet is not forgotten.
+    // A call within the distance is not lost.
     const last = readings;
     supervisor.follow();
-    await waitFor('the one after the last call', () => readings > last);
+    await waitFor('the reading after the last call', () => readings > last);
   } finally {
     await supervisor.close();
   }

@@ -4,14 +4,14 @@ import { PROBLEMS, type ProblemCode } from './problem-catalogue.ts';
 import { problemAnswer } from './problems.ts';
 
 describe('the catalogue', () => {
-  test.each(Object.entries(PROBLEMS))('%s tells what it means and what to do', (_code, type) => {
+  test.each(Object.entries(PROBLEMS))('%s has a meaning and a remedy', (_code, type) => {
     expect(type.status).toSatisfy((s: number) => (s >= 400 && s < 500) || s === 503);
     for (const text of [type.title, type.meaning, type.remedy]) expect(text).toMatch(/^[A-Z].+/s);
     expect(type.meaning).toMatch(/\.$/);
     expect(type.remedy).toMatch(/\.$/);
   });
 
-  test('an answer is a problem of RFC 9457 with our members, in the order of the contract', () => {
+  test('an answer is a problem of RFC 9457, with members in the order of the contract', () => {
     const errors = [{ pointer: '#/id' }];
     const answer = problemAnswer('pill_invalid', { stored: 'no', errors });
     expect(answer.status).toBe(400);
@@ -25,7 +25,7 @@ describe('the catalogue', () => {
     expect(request_id).toMatch(/^r_[0-9a-f]{16}$/);
   });
 
-  test('a time to wait is told in the header too', () => {
+  test('a wait time is in the header too', () => {
     const answer = problemAnswer('overloaded' satisfies ProblemCode, { retry_after_s: 1 });
     expect(answer.headers['retry-after']).toBe('1');
     expect(JSON.parse(answer.body)).toMatchObject({ retry: 'after', retry_after_s: 1 });

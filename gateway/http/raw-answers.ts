@@ -3,16 +3,11 @@ import type { Socket } from 'node:net';
 import type { ProblemCode } from './problem-catalogue.ts';
 import { type ProblemAnswer, type ProblemMembers, problemAnswer } from './problems.ts';
 
-/** After the last answer a client may go on sending for this long before its socket is cut. */
+/** After the last answer, a client may continue sending for this long before its socket is cut. */
 const LINGER_MS = 1_000;
 const LINGER_BYTES_MAX = 1024 * 1024;
 
-/** Node keeps the response that is being written on the socket; its docs use it in an example. */
-type HttpSocket = Socket & {
-  readonly _httpMessage?: ServerResponse<IncomingMessage> | null;
-};
-
-/** Writes a problem as the response; `close` ends the connection after it, gently. */
+/** Writes a problem as the response; `close` ends the connection gently afterwards. */
 export function sendProblem(
   response: ServerResponse<IncomingMessage>,
   answer: ProblemAnswer,
@@ -20,7 +15,7 @@ export function sendProblem(
 ): void {
   if (response.headersSent || response.destroyed) return;
   const socket = response.socket;
-  // A response that waits behind an earlier one of the same connection has no socket yet.
+  // A response queued behind an earlier one of the same connection has no socket yet.
   if (close && socket !== null) {
     writeLastAnswer(socket, answer);
     response.req.resume();
@@ -36,16 +31,17 @@ export function sendProblem(
 }
 
 /**
- * Answers what Node's parser refused (its `clientError` event) with a problem. `members` is added
- * to each: ingest tells that nothing was stored.
+ * Answers a request that Node's parser refused (its `clientError` event) with a problem. `members`
+ * is added to each problem: ingest reports that nothing was stored.
  */
 export function answerClientError(
   error: Error & { readonly code?: string },
   stream: Socket,
   members: ProblemMembers = {},
 ): void {
-  const socket = stream as HttpSocket;
-  if (socket.writableEnded && !socket.destroyed) return; // has its last answer already
+  // Node stores the response that is being written in this member; its documentation uses it too.
+  const socket = stream as Socket & { _httpMessage?: ServerResponse<IncomingMessage> | null };
+  if (socket.writableEnded && !socket.destroyed) return; // The last answer is already sent.
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
@@ -55,8 +51,8 @@ export function answerClientError(
     writeLastAnswer(socket, problemAnswer(problemOfClientError(error.code), members));
     return;
   }
-  // An earlier request of this connection is still being answered, and this answer must not be
-  // taken for its own: look again after it.
+  // An earlier request of this connection is still being answered. The client would take this
+  // answer for the earlier one, so it is sent afterwards.
   response.once('finish', () => answerClientError(error, stream, members));
 }
 
@@ -68,9 +64,9 @@ function problemOfClientError(code: string | undefined): ProblemCode {
 }
 
 /**
- * Writes the last answer of a connection. A socket that is closed with unread data in it is reset,
- * and the reset may overtake the answer (RFC 9112 section 9.6): so only the sending half is closed;
- * what still comes is thrown away, for a bounded time and size.
+ * Writes the last answer of a connection. Closing a socket with unread data resets it, and the
+ * reset may overtake the answer (RFC 9112 section 9.6). So only the sending half is closed, and
+ * further data is discarded, for a bounded time and size.
  */
 export function writeLastAnswer(socket: Socket, { status, headers, body }: ProblemAnswer): void {
   if (!socket.writable) {
@@ -89,7 +85,7 @@ export function writeLastAnswer(socket: Socket, { status, headers, body }: Probl
   const timer = setTimeout(cut, LINGER_MS).unref();
   socket.once('close', () => clearTimeout(timer));
   socket.once('end', cut);
-  // The parser sees nothing more: a request that follows would be answered into the dark.
+  // Detach the parser: the answer to a further request could not be sent.
   socket.removeAllListeners('data');
   const readMax = socket.bytesRead + LINGER_BYTES_MAX;
   socket.on('data', () => {

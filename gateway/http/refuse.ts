@@ -2,13 +2,21 @@ import type { FastifyReply } from 'fastify';
 import type { ProblemCode } from './problem-catalogue.ts';
 import { type ProblemMembers, problemAnswer } from './problems.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Why the request was refused. */
+    problemCode?: ProblemCode;
+  }
+}
+
 /** Answers a request with a problem. */
 export function refuse(
   reply: FastifyReply,
   code: ProblemCode,
   members: ProblemMembers = {},
 ): FastifyReply {
+  reply.request.problemCode = code;
   const { status, headers, body } = problemAnswer(code, members);
-  // As bytes: to a text Fastify would add a charset, which application/problem+json does not have.
+  // As bytes: Fastify adds a charset to text, which application/problem+json does not have.
   return reply.code(status).headers(headers).send(Buffer.from(body));
 }

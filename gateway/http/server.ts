@@ -1,11 +1,12 @@
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
-import type { Log } from '../../lib/log.ts';
+import type { Log } from '../../lib/log/log.ts';
+import { createClientAddress } from './client-address.ts';
 import { type ProblemMembers, problemAnswer } from './problems.ts';
 import { answerClientError, sendProblem, writeLastAnswer } from './raw-answers.ts';
 import { refuse } from './refuse.ts';
 
-/** Bounds of one HTTP server; Node's own defaults are none, or large. */
+/** Bounds of one HTTP server; Node's own defaults are large or absent. */
 export interface HttpLimits {
   readonly connectionsMax: number;
   readonly headerBytesMax: number;
@@ -14,18 +15,19 @@ export interface HttpLimits {
   readonly headersTimeoutMs: number;
   /** From a request's first byte to the last of its body. */
   readonly requestTimeoutMs: number;
-  /** How often both are checked: they end this much late at the most. */
+  /** How often both times are checked, which is also the most that a check can be late. */
   readonly timeoutCheckMs: number;
-  /** A connection without any traffic, also amid an answer. */
+  /** For a connection without traffic, even in the middle of an answer. */
   readonly connectionTimeoutMs: number;
-  /** A connection between two requests. */
+  /** For a connection between two requests. */
   readonly keepAliveMs: number;
 }
 
 /**
- * Creates a Fastify server whose every answer is ours: what Node or Fastify would refuse in their
- * own words is told as a problem, with `members` added. Known paths answer 405 to other methods.
- * @param trustedProxies whose X-Forwarded-For names the client
+ * Creates a Fastify server that answers every error with a problem, including those that Node or
+ * Fastify would answer in their own format. `members` is added to each. Known paths answer 405 to
+ * other methods.
+ * @param trustedProxies proxies whose X-Forwarded-For names the client, which is `request.ip`
  */
 export function createHttpServer(
   limits: HttpLimits,
@@ -35,7 +37,6 @@ export function createHttpServer(
 ): FastifyInstance {
   const app = Fastify({
     logger: false,
-    trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     exposeHeadRoutes: true,
     return503OnClosing: false,
     routerOptions: { querystringParser: parseQuery },
@@ -46,7 +47,7 @@ export function createHttpServer(
       headersTimeout: limits.headersTimeoutMs,
       connectionsCheckingInterval: limits.timeoutCheckMs,
       maxHeaderSize: limits.headerBytesMax,
-      // isAmbiguous() below counts them, and answers with a body.
+      // isAmbiguous() below counts the Host headers, so that a refusal has a body.
       requireHostHeader: false,
     },
     clientErrorHandler: (error, socket) => answerClientError(error, socket as Socket, members),
@@ -55,13 +56,22 @@ export function createHttpServer(
       sendProblem(reply.raw, problemAnswer('http_malformed', members));
     },
   });
-  // No route of ours leaves its body to Fastify. Its parsers would run even where no route is, and
-  // a body that they refuse would turn a 404 or 405 into an error of theirs.
+  // Instead of `trustProxy`, which returns entries that are no addresses, and also believes
+  // X-Forwarded-Host and X-Forwarded-Proto.
+  const clientAddress = createClientAddress(trustedProxies, log);
+  app.decorateRequest('ip', {
+    getter() {
+      const { socket, headers } = this.raw;
+      return clientAddress(socket.remoteAddress, String(headers['x-forwarded-for'] ?? ''));
+    },
+  });
+  // No route here uses Fastify's body parsers. They would run even without a route, and a body that
+  // they refuse would turn a 404 or 405 into one of their errors.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
   const { server } = app;
   server.maxConnections = limits.connectionsMax;
-  // Node drops headers over its bound without a word; one more than allowed shows that there are.
+  // Node silently drops headers over its bound; one more than allowed reveals the excess.
   server.maxHeadersCount = limits.headersMax + 1;
   server.on('checkExpectation', (_request, response) =>
     sendProblem(response, problemAnswer('expectation_failed', members)),
@@ -70,14 +80,21 @@ export function createHttpServer(
     writeLastAnswer(socket, problemAnswer('method_not_allowed', members)),
   );
 
+  answerUnknownRoutes(app, members);
+  answerErrors(app, log, members);
+  return app;
+}
+
+/** Answers a path without a route with 404, and a route without the method with 405 and `Allow`. */
+function answerUnknownRoutes(app: FastifyInstance, members: ProblemMembers): void {
   const methods = new Map<string, string[]>();
   app.addHook('onRoute', ({ url, method }) => {
     const known = methods.get(url) ?? [];
     methods.set(url, known.concat(method));
   });
   app.setNotFoundHandler((request, reply) => {
-    const asked = request.url.split('?', 1)[0]!;
-    const allowed = [...methods].find(([pattern]) => matchesPattern(pattern, asked))?.[1];
+    const path = request.url.split('?', 1)[0]!;
+    const allowed = [...methods].find(([pattern]) => matchesPattern(pattern, path))?.[1];
     reply.hijack();
     const answer =
       allowed === undefined
@@ -85,10 +102,14 @@ export function createHttpServer(
         : problemAnswer('method_not_allowed', members, { allow: allowed.join(', ') });
     sendProblem(reply.raw, answer);
   });
+}
+
+/** Answers refused input, malformed requests and errors of a route with a problem. */
+function answerErrors(app: FastifyInstance, log: Log, members: ProblemMembers): void {
   app.setErrorHandler((error: FastifyError, _request, reply) => {
     if (error.validation !== undefined) {
       const code = error.validationContext === 'body' ? 'body_invalid' : 'parameter_invalid';
-      // With the headers that were set before, e.g. what is left of the limits.
+      // refuse() keeps headers that are already set, e.g. the rate limits.
       return refuse(reply, code, { ...members, errors: error.validation });
     }
     reply.hijack();
@@ -96,38 +117,37 @@ export function createHttpServer(
       sendProblem(reply.raw, problemAnswer('http_malformed', members), { close: true });
       return reply;
     }
-    // Nothing of ours throws here; should it, the sender learns no more than that.
+    // Routes do not throw by design. If one does, the client gets no details.
     log.error({ err: error }, 'a request failed unexpectedly');
     sendProblem(reply.raw, problemAnswer('overloaded', { ...members, retry_after_s: 1 }));
     return reply;
   });
-  return app;
 }
 
-/** A parameter that is given twice becomes a list, which no schema of ours takes. */
+/** A repeated parameter becomes a list, which every schema refuses. */
 function parseQuery(text: string): Record<string, unknown> {
   const query: Record<string, unknown> = Object.create(null);
-  const given = new URLSearchParams(text);
-  for (const name of given.keys()) {
-    const values = given.getAll(name);
+  const pairs = new URLSearchParams(text);
+  for (const name of pairs.keys()) {
+    const values = pairs.getAll(name);
     query[name] = values.length === 1 ? values[0] : values;
   }
   return query;
 }
 
-/** Whether a path is one of a route's: `:name` stands for any one part. */
-function matchesPattern(pattern: string, asked: string): boolean {
-  if (!pattern.includes(':')) return pattern === asked;
-  const [wanted, given] = [pattern.split('/'), asked.split('/')];
+/** Whether a path matches a route's pattern, in which `:name` stands for one segment. */
+export function matchesPattern(pattern: string, path: string): boolean {
+  if (!pattern.includes(':')) return pattern === path;
+  const [parts, given] = [pattern.split('/'), path.split('/')];
   return (
-    wanted.length === given.length &&
-    wanted.every((part, i) => (part.startsWith(':') ? given[i] !== '' : part === given[i]))
+    parts.length === given.length &&
+    parts.every((part, i) => (part.startsWith(':') ? given[i] !== '' : part === given[i]))
   );
 }
 
 /**
- * Whether a request may be read differently by a proxy before us: no Host or two (RFC 9112
- * section 3.2), Content-Type twice. Two Content-Length are refused by Node.
+ * Whether a proxy in front may read the request differently: no Host or two (RFC 9112 section 3.2),
+ * or Content-Type twice. Node itself refuses two Content-Length headers.
  */
 export function isAmbiguous(rawHeaders: readonly string[], httpVersion: string): boolean {
   let hosts = 0;

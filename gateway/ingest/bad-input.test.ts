@@ -1,17 +1,16 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   countPillsInLog,
   jsonOf,
-  openRaw,
   postBytes,
-  type RawAnswer,
-  sendRaw,
   startIngest,
   type TestIngest,
-} from '../../lib/testing/ingest.ts';
-import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
+} from '../../testing/ingest-process.ts';
+import { createNamespace, type Namespace } from '../../testing/namespace.ts';
+import { openRaw, type RawAnswer, sendRaw } from '../../testing/raw-http.ts';
+import { waitFor } from '../../testing/wait.ts';
+import { pillOf } from './testing/post.ts';
 
 let namespace: Namespace;
 let ingest: TestIngest;
@@ -24,23 +23,14 @@ beforeAll(async () => {
 });
 afterAll(() => ingest?.process.stop());
 
-const pillOf = (fields: object = {}) => ({
-  id: randomUUID(),
-  timestamp: new Date().toISOString(),
-  symbol: '7203.T',
-  gross_spread_percent: 0.125,
-  market_state: 'open',
-  confidence: 87.5,
-  ...fields,
-});
 const textOf = (fields: object = {}) => JSON.stringify(pillOf(fields));
-/** A good pill whose text is changed: `field` gets the JSON `text` as its value. */
+/** The text of a valid pill in which `field` has the JSON `text` as its value. */
 const withText = (field: string, text: string) =>
   textOf({ [field]: '@' }).replace('"@"', () => text);
 const without = (field: string) => textOf({ [field]: undefined });
 
-/** After whatever was sent: nothing of it is in the log, and the next pill goes through. */
-async function expectUnhurt(): Promise<void> {
+/** Checks that nothing of the previous request is in the log, and that the next pill passes. */
+async function expectUnaffected(): Promise<void> {
   expect(await countPillsInLog(namespace)).toBe(stored);
   const answer = await sendRaw(ingest.port, postBytes(textOf()));
   expect(answer).toMatchObject({ status: 200, body: '{"status":"ok"}' });
@@ -55,7 +45,7 @@ function expectProblem(answer: RawAnswer, status: number, code: string): void {
   expect(answer.body).not.toMatch(/\.(?:js|ts):\d|node_modules|at .*\(/);
 }
 
-describe('bodies that are no pill are refused with every fault', () => {
+describe('a body that is not a pill is refused with every fault', () => {
   const good = textOf();
   test.each<[string, string | Buffer, string[]]>([
     ['empty', '', ['# json_syntax']],
@@ -158,13 +148,13 @@ describe('bodies that are no pill are refused with every fault', () => {
     const answer = await sendRaw(ingest.port, postBytes(body));
     expectProblem(answer, 400, 'pill_invalid');
     const errors = jsonOf(answer).errors as { pointer: string; code: string; detail: string }[];
-    const told = errors.map(({ pointer, code }) => `${pointer} ${code}`).sort();
-    expect(told).toEqual(faults);
+    const found = errors.map(({ pointer, code }) => `${pointer} ${code}`).sort();
+    expect(found).toEqual(faults);
     for (const { detail } of errors) expect(detail).toMatch(/\S.*\S/);
-    await expectUnhurt();
+    await expectUnaffected();
   });
 
-  test('16 KiB of unknown fields make an answer below 16 KiB', async () => {
+  test('16 KiB of unknown fields give an answer below 16 KiB', async () => {
     const keys = Array.from({ length: 1_500 }, (_, i) => `"k${i}":0`).join(',');
     const answer = await sendRaw(ingest.port, postBytes(`{${keys}}`));
     expectProblem(answer, 400, 'pill_invalid');
@@ -172,19 +162,19 @@ describe('bodies that are no pill are refused with every fault', () => {
   });
 });
 
-describe('HTTP that is not the one of the contract', () => {
+describe('HTTP requests outside the contract', () => {
   const body = textOf();
   const json = 'Content-Type: application/json';
   const padded = (bytes: number) => body + ' '.repeat(bytes - body.length);
   const chunked = (text: string) =>
-    `POST /api/pillole HTTP/1.1\r\nHost: x\r\n${json}\r\nTransfer-Encoding: chunked\r\n\r\n` +
+    `POST /api/pillole HTTP/1.1\r\nHost: localhost\r\n${json}\r\nTransfer-Encoding: chunked\r\n\r\n` +
     `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`;
   const head = (lines: string[], method = 'POST', path = '/api/pillole') =>
     `${method} ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`;
 
   test.each<[string, string | Buffer, number, string]>([
     ['no Content-Type', postBytes(body, []), 415, 'media_type_unsupported'],
-    ['no Content-Type, no body', head(['Host: x']), 415, 'media_type_unsupported'],
+    ['no Content-Type, no body', head(['Host: localhost']), 415, 'media_type_unsupported'],
     ['text/plain', postBytes(body, ['Content-Type: text/plain']), 415, 'media_type_unsupported'],
     ['a parameter', postBytes(body, [`${json}\t;x`]), 415, 'media_type_unsupported'],
     ['utf-16', postBytes(body, [`${json};charset=utf-16`]), 415, 'media_type_unsupported'],
@@ -193,14 +183,14 @@ describe('HTTP that is not the one of the contract', () => {
     ['16 KiB + 1', postBytes(padded(16 * 1024 + 1)), 413, 'body_too_large'],
     ['16 KiB + 1 in chunks', chunked(padded(16 * 1024 + 1)), 413, 'body_too_large'],
     [
-      '1 GiB announced, then silence',
-      head(['Host: x', json, `Content-Length: ${2 ** 30}`]),
+      '1 GiB announced, nothing sent',
+      head(['Host: localhost', json, `Content-Length: ${2 ** 30}`]),
       413,
       'body_too_large',
     ],
     [
       '1 GiB announced, waiting for 100',
-      head(['Host: x', json, 'Expect: 100-continue', `Content-Length: ${2 ** 30}`]),
+      head(['Host: localhost', json, 'Expect: 100-continue', `Content-Length: ${2 ** 30}`]),
       413,
       'body_too_large',
     ],
@@ -210,15 +200,25 @@ describe('HTTP that is not the one of the contract', () => {
       417,
       'expectation_failed',
     ],
-    ['PUT', `${head(['Host: x', json, 'Content-Length: 2'], 'PUT')}{}`, 405, 'method_not_allowed'],
-    ['GET', head(['Host: x'], 'GET'), 405, 'method_not_allowed'],
-    ['OPTIONS', head(['Host: x'], 'OPTIONS'), 405, 'method_not_allowed'],
-    ['TRACE', head(['Host: x'], 'TRACE'), 405, 'method_not_allowed'],
-    ['PROPFIND', head(['Host: x'], 'PROPFIND'), 405, 'method_not_allowed'],
-    ['CONNECT', head(['Host: x'], 'CONNECT', 'x:1'), 405, 'method_not_allowed'],
-    ['GET of a batch', head(['Host: x'], 'GET', '/api/pillole/batch'), 405, 'method_not_allowed'],
+    [
+      'PUT',
+      `${head(['Host: localhost', json, 'Content-Length: 2'], 'PUT')}{}`,
+      405,
+      'method_not_allowed',
+    ],
+    ['GET', head(['Host: localhost'], 'GET'), 405, 'method_not_allowed'],
+    ['OPTIONS', head(['Host: localhost'], 'OPTIONS'), 405, 'method_not_allowed'],
+    ['TRACE', head(['Host: localhost'], 'TRACE'), 405, 'method_not_allowed'],
+    ['PROPFIND', head(['Host: localhost'], 'PROPFIND'), 405, 'method_not_allowed'],
+    ['CONNECT', head(['Host: localhost'], 'CONNECT', 'x:1'), 405, 'method_not_allowed'],
+    [
+      'GET of a batch',
+      head(['Host: localhost'], 'GET', '/api/pillole/batch'),
+      405,
+      'method_not_allowed',
+    ],
     ['another path', postBytes(body, [json], '/api/pillole/'), 404, 'not_found'],
-    ['path of the API', head(['Host: x'], 'GET', '/api/pills/latest'), 404, 'not_found'],
+    ['path of the API', head(['Host: localhost'], 'GET', '/api/pills/latest'), 404, 'not_found'],
     ['a broken escape', postBytes(body, [json], '/api/%zz'), 400, 'http_malformed'],
     ['two Hosts', postBytes(body, [json, 'Host: y']), 400, 'http_malformed'],
     [
@@ -234,7 +234,12 @@ describe('HTTP that is not the one of the contract', () => {
       400,
       'http_malformed',
     ],
-    ['negative length', head(['Host: x', json, 'Content-Length: -1']), 400, 'http_malformed'],
+    [
+      'negative length',
+      head(['Host: localhost', json, 'Content-Length: -1']),
+      400,
+      'http_malformed',
+    ],
     ['no HTTP at all', 'hello\r\n\r\n', 400, 'http_malformed'],
     ['a space before the colon', head(['Host : x']), 400, 'http_malformed'],
     [
@@ -261,7 +266,7 @@ describe('HTTP that is not the one of the contract', () => {
     if (status === 405 && !String(_name).startsWith('CONNECT')) {
       expect(answer.headers.allow).toBe('POST');
     }
-    await expectUnhurt();
+    await expectUnaffected();
   });
 
   test.each([
@@ -288,17 +293,17 @@ describe('HTTP that is not the one of the contract', () => {
     stored += 3;
   });
 
-  test('a connection is closed after 413, and before that the answer arrives', async () => {
+  test('a 413 arrives, then its connection is closed', async () => {
     const connection = await openRaw(ingest.port);
     connection.write(postBytes('x'.repeat(900_000)));
     const answer = await connection.answer();
     expectProblem(answer, 413, 'body_too_large');
     expect(answer.headers.connection).toBe('close');
     await connection.ended;
-    await expectUnhurt();
+    await expectUnaffected();
   });
 
-  test('what follows a good request on its connection does not take its answer', async () => {
+  test('garbage after a good request does not take the answer of that request', async () => {
     const connection = await openRaw(ingest.port);
     connection.write(
       Buffer.concat([postBytes(textOf()), postBytes(textOf()), Buffer.from('#!\r\n')]),
@@ -308,10 +313,10 @@ describe('HTTP that is not the one of the contract', () => {
     expectProblem(await connection.answer(), 400, 'http_malformed');
     await connection.ended;
     stored += 2;
-    await expectUnhurt();
+    await expectUnaffected();
   });
 
-  test('one byte a second ends in 408, in the body and in the headers', async () => {
+  test('one byte a second in body or headers ends in 408', async () => {
     const drip = async (bytes: Buffer, first: number) => {
       const connection = await openRaw(ingest.port);
       connection.write(bytes.subarray(0, first));
@@ -332,19 +337,21 @@ describe('HTTP that is not the one of the contract', () => {
     const [inBody, inHeaders] = await Promise.all([drip(bytes, 110), drip(bytes, 20)]);
     expectProblem(inBody, 408, 'request_timeout');
     expectProblem(inHeaders, 408, 'request_timeout');
-    await expectUnhurt();
+    await expectUnaffected();
   });
 
-  test('a client that leaves in the middle of its body leaves nothing behind', async () => {
+  test('a client that disconnects within its body leaves no trace', async () => {
     for (let i = 0; i < 20; i += 1) {
       const connection = await openRaw(ingest.port);
       connection.write(postBytes(textOf()).subarray(0, 150 + i));
       connection.destroy();
     }
-    await expectUnhurt();
-    const { body: metrics } = await fetchText(`${ingest.process.opsUrl}/metrics`);
-    expect(metrics).toContain('pillole_ingest_requests_in_flight 0');
-    expect(metrics).toContain('pillole_ingest_bodies_bytes 0');
+    await expectUnaffected();
+    await waitFor('the requests to be released', async () => {
+      const { body: metrics } = await fetchText(`${ingest.process.opsUrl}/metrics`);
+      const traces = ['pillole_ingest_requests_in_flight', 'pillole_ingest_bodies_bytes'];
+      return traces.every((name) => metrics.includes(`${name} 0`)) || metrics;
+    });
   });
 });
 

@@ -4,41 +4,33 @@ import type { Pill } from '../../schemas/pill.ts';
 export interface KnownPill {
   readonly identity: string;
   readonly pill: Pill;
-  /** Where it stands; the offset is -1 while the log has not acknowledged. */
+  /** Position in the log; the offset is -1 until the log acknowledges. */
   partition: number;
   offset: number;
-  /** Told once whether it was acknowledged. */
+  /** Each is called once, with whether the log acknowledged the pill. */
   waiters: ((isStored: boolean) => void)[] | undefined;
 }
 
-/** What this process knows of pills by identity: those in flight, and the last acknowledged. */
-export interface Identities {
-  find(identity: string): KnownPill | undefined;
-  /** Notes a pill as in flight. */
-  claim(identity: string, pill: Pill, partition: number): KnownPill;
-  acknowledge(known: KnownPill, offset: number): void;
-  /** Forgets a pill that was not acknowledged. */
-  release(known: KnownPill): void;
-  size(): number;
-}
+export type Identities = ReturnType<typeof createIdentities>;
 
 /**
- * Creates the memory of at most `rememberMax` pills. Two halves, the older dropped whole: a map
- * with a deletion for each insertion rehashes all of it again and again.
+ * Creates the memory of the pills in flight and the last ones acknowledged, at most `rememberMax`,
+ * in two halves of which the older is dropped as a whole: a map with a deletion for each insertion
+ * would rehash completely again and again.
  */
-export function createIdentities(rememberMax: number): Identities {
+export function createIdentities(rememberMax: number) {
   let current = new Map<string, KnownPill>();
   let previous = new Map<string, KnownPill>();
-  const tell = (known: KnownPill, isStored: boolean) => {
-    const { waiters } = known;
-    if (waiters === undefined) return;
+  const settle = (known: KnownPill, isStored: boolean) => {
+    const waiters = known.waiters ?? [];
     known.waiters = undefined;
     for (const waiter of waiters) waiter(isStored);
   };
   return {
-    find: (identity) => current.get(identity) ?? previous.get(identity),
-    claim(identity, pill, partition) {
-      // What is in flight is far less than a half, so none of it is ever in the dropped one.
+    find: (identity: string) => current.get(identity) ?? previous.get(identity),
+    /** Registers a pill as in flight. */
+    claim(identity: string, pill: Pill, partition: number): KnownPill {
+      // Far fewer pills than a half are in flight, so the dropped half never holds one.
       if (current.size >= rememberMax / 2) {
         previous = current;
         current = new Map();
@@ -47,20 +39,21 @@ export function createIdentities(rememberMax: number): Identities {
       current.set(identity, known);
       return known;
     },
-    acknowledge(known, offset) {
+    acknowledge(known: KnownPill, offset: number): void {
       known.offset = offset;
-      tell(known, true);
+      settle(known, true);
     },
-    release(known) {
+    /** Forgets a pill that was not acknowledged. */
+    release(known: KnownPill): void {
       if (current.get(known.identity) === known) current.delete(known.identity);
       else if (previous.get(known.identity) === known) previous.delete(known.identity);
-      tell(known, false);
+      settle(known, false);
     },
     size: () => current.size + previous.size,
   };
 }
 
-/** Resolves when the log has answered for a pill in flight: whether it was acknowledged. */
+/** Waits until a pill in flight settles. @returns whether the log acknowledged the pill */
 export function whenSettled(known: KnownPill): Promise<boolean> {
   return new Promise((resolve) => {
     known.waiters ??= [];

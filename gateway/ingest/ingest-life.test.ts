@@ -2,45 +2,36 @@ import { createHash, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import getPort from 'get-port';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openProducer } from '../../lib/kafka/producer.ts';
+import { createEncoder } from '../../schemas/avro.ts';
+import { topicName } from '../../schemas/topic-catalogue.ts';
 import {
   countPillsInLog,
-  openRaw,
   postBytes,
   startIngest,
   type TestIngest,
-} from '../../lib/testing/ingest.ts';
-import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
-import { makePill } from '../../lib/testing/pills.ts';
-import { startProcess } from '../../lib/testing/process.ts';
-import { waitFor } from '../../lib/testing/wait.ts';
-import { createEncoder } from '../../schemas/avro.ts';
-import { topicName } from '../../schemas/topics.ts';
-import { openGenerator, type PostOptions, pillOf, readPills } from './testing/post.ts';
+} from '../../testing/ingest-process.ts';
+import { createNamespace, type Namespace } from '../../testing/namespace.ts';
+import { makePill } from '../../testing/pills.ts';
+import { getPort } from '../../testing/ports.ts';
+import { startProcess } from '../../testing/process.ts';
+import { openRaw } from '../../testing/raw-http.ts';
+import { waitFor } from '../../testing/wait.ts';
+import { pillOf, readPills, useIngest } from './testing/post.ts';
 
+const { opened, post } = useIngest();
 let namespace: Namespace;
 let ingest: TestIngest;
-const generator = openGenerator();
 
-beforeAll(async () => {
-  namespace = await createNamespace();
-  ingest = await startIngest(namespace);
-  await ingest.process.ready();
+beforeAll(() => {
+  ({ namespace, ingest } = opened());
 });
-afterAll(async () => {
-  await generator.close();
-  await ingest?.process.stop();
-});
-
-const post = (body: unknown, { url = `${ingest.url}/api/pillole`, ...options }: PostOptions = {}) =>
-  generator.post(url, body, options);
 
 describe('symbols are bounded', () => {
-  test('a new one over the bound is 503, a known one is not, also after a restart', async () => {
+  test('a new symbol over the bound is 503; a known one passes, even after a restart', async () => {
     const own = await createNamespace({ partitions: 1, symbols_max: 3 });
-    // What the latest view knows counts from the start.
+    // Symbols of the latest view count from the start.
     const producer = await openProducer(own.client);
     const encode = createEncoder('latest-pill', await own.schemas.register('latest'));
     const { received_at: _r, kind: _k, ...pill } = makePill({ symbol: 'OLD' });
@@ -82,7 +73,7 @@ describe('generator credentials', () => {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'pillole-ingest-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  test('asked for once there is a file, and the name becomes the source', async () => {
+  test('are required once there is a file, and the name becomes the source', async () => {
     const token = `gen_${randomUUID().replaceAll('-', '')}`;
     const file = path.join(folder, 'generators.jsonl');
     const sha256 = createHash('sha256').update(token).digest('hex');
@@ -111,7 +102,7 @@ describe('generator credentials', () => {
     }
   });
 
-  test('without any, an address that others can reach is one sentence and an end', async () => {
+  test('without a file, a reachable address ends the process with one sentence', async () => {
     const process = await startProcess('gateway/ingest/main.js', [], {
       ...namespace.env,
       INGEST_PORT: String(await getPort()),
@@ -123,7 +114,7 @@ describe('generator credentials', () => {
 });
 
 describe('start and stop', () => {
-  test('without a broker it lives, says why, and stores nothing', async () => {
+  test('without a broker the process keeps running, reports why it is not ready, and stores nothing', async () => {
     const lost = await startIngest(namespace, { KAFKA_BROKERS: `127.0.0.1:${await getPort()}` });
     try {
       const ready = () => fetch(`${lost.url}/ready`);
@@ -143,7 +134,7 @@ describe('start and stop', () => {
     }
   });
 
-  test('SIGTERM amid posts: it ends with 0, and every acknowledged pill is in the log', async () => {
+  test('SIGTERM during posts: exit code 0, and every acknowledged pill is in the log', async () => {
     const own = await startIngest(namespace);
     await own.process.ready();
     const acknowledged: string[] = [];
@@ -157,12 +148,12 @@ describe('start and stop', () => {
           if (status === 200) acknowledged.push(pill.id);
           else notOk += 1;
         } catch {
-          return; // refused or cut: the outcome is unknown
+          return; // Refused or cut: the outcome is unknown.
         }
       }
     };
     const senders = Array.from({ length: 16 }, sender);
-    // One that is in the middle of its body must not hold the process up.
+    // A client in the middle of its body must not delay the stop.
     const slow = await openRaw(own.port);
     slow.write(postBytes(JSON.stringify(pillOf())).subarray(0, 150));
     await waitFor('some answers', () => acknowledged.length > 200);
@@ -175,7 +166,7 @@ describe('start and stop', () => {
     expect(acknowledged.filter((id) => !inLog.has(id))).toEqual([]);
   });
 
-  test('two instances side by side: places are distinct, a repeat over both is harmless', async () => {
+  test('two instances side by side give distinct cursors', async () => {
     const other = await startIngest(namespace);
     try {
       await other.process.ready();

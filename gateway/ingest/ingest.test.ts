@@ -1,34 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  countPillsInLog,
-  postBytes,
-  sendRaw,
-  startIngest,
-  type TestIngest,
-} from '../../lib/testing/ingest.ts';
-import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { partitionOf } from '../../schemas/partition.ts';
-import { openGenerator, type PostOptions, pillOf, readPills } from './testing/post.ts';
+import { countPillsInLog, postBytes, type TestIngest } from '../../testing/ingest-process.ts';
+import type { Namespace } from '../../testing/namespace.ts';
+import { sendRaw } from '../../testing/raw-http.ts';
+import { pillOf, readPills, useIngest } from './testing/post.ts';
 
+const { opened, post } = useIngest();
 let namespace: Namespace;
 let ingest: TestIngest;
-const generator = openGenerator();
 
-beforeAll(async () => {
-  namespace = await createNamespace();
-  ingest = await startIngest(namespace);
-  await ingest.process.ready();
+beforeAll(() => {
+  ({ namespace, ingest } = opened());
 });
-afterAll(async () => {
-  await generator.close();
-  await ingest?.process.stop();
-});
-
-const post = (body: unknown, { url = `${ingest.url}/api/pillole`, ...options }: PostOptions = {}) =>
-  generator.post(url, body, options);
 
 describe('one pill', () => {
-  test('ok means: in the log, at the cursor that the answer names', async () => {
+  test('ok means that the pill is in the log, at the cursor of the answer', async () => {
     const pill = pillOf({ market_state: '昼休み', gross_spread_percent: -0, confidence: 1e-7 });
     const { status, headers, text } = await post(pill);
     expect([status, text]).toEqual([200, '{"status":"ok"}']);
@@ -55,11 +41,11 @@ describe('one pill', () => {
     expect(record.cursor.startsWith(`${partitionOf('7203.T', 3)}-`)).toBe(true);
   });
 
-  test('the same pill again is told so, and is in the log once', async () => {
+  test('a repeated pill is marked as replayed and is in the log once', async () => {
     const pill = pillOf({ timestamp: '2026-01-01T00:00:00.5Z' });
     const first = await post(pill);
     const count = await countPillsInLog(namespace);
-    // Other texts of the same values are the same pill.
+    // Different texts of the same values are the same pill.
     const same = { ...pill, timestamp: '2026-01-01T00:00:00.500000+00:00' };
     for (const again of [pill, same]) {
       const { status, text, headers } = await post(again);
@@ -70,7 +56,7 @@ describe('one pill', () => {
     expect(await countPillsInLog(namespace)).toBe(count);
   });
 
-  test('the same id with other content is a conflict; of another symbol it is not', async () => {
+  test('the same id with other content is a conflict, except for another symbol', async () => {
     const pill = pillOf();
     const { headers } = await post(pill);
     const conflict = await post({ ...pill, confidence: 1 });
@@ -86,7 +72,7 @@ describe('one pill', () => {
     );
   });
 
-  test('of many at once with one identity, one is in the log', async () => {
+  test('of many simultaneous pills with one identity, one is in the log', async () => {
     const pill = pillOf();
     const count = await countPillsInLog(namespace);
     const answers = await Promise.all(Array.from({ length: 30 }, () => post(pill)));
@@ -97,13 +83,13 @@ describe('one pill', () => {
     expect(await countPillsInLog(namespace)).toBe(count + 1);
   });
 
-  test('of two at once with one identity and two contents, one is refused', async () => {
+  test('of two simultaneous pills with one identity and two contents, one is refused', async () => {
     const pill = pillOf();
     const answers = await Promise.all([post(pill), post({ ...pill, confidence: 1 })]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
   });
 
-  test('200 at once share few batches, and each has a place of its own', async () => {
+  test('200 simultaneous pills share few batches, and each has its own cursor', async () => {
     const batches = async () => {
       const text = await (await fetch(`${ingest.process.opsUrl}/metrics`)).text();
       const line = /pillole_produce_batch_seconds_count\{outcome="ok"\} (\d+)/.exec(text);
@@ -135,7 +121,7 @@ describe('a batch', () => {
     expect(await countPillsInLog(namespace)).toBe(count + 1_000);
   });
 
-  test('each row has a fate of its own', async () => {
+  test('each row has its own outcome', async () => {
     const [a, b] = [pillOf(), pillOf()];
     const text = [
       JSON.stringify(a),
@@ -173,7 +159,7 @@ describe('a batch', () => {
     expect(await countPillsInLog(namespace)).toBe(count + 2);
   });
 
-  test('a line that is no JSON refuses that line only', async () => {
+  test('a line that is not JSON is refused alone', async () => {
     const [a, b] = [pillOf(), pillOf()];
     const answer = await ndjson(`${JSON.stringify(a)}\n{"id":\n${JSON.stringify(b)}`);
     expect(answer.json).toMatchObject({ status: 'partial', ok: 2, refused: 1 });
@@ -200,7 +186,7 @@ describe('a batch', () => {
     expect(await countPillsInLog(namespace)).toBe(count);
   });
 
-  test('1 MiB + 1 is too much', async () => {
+  test('1 MiB + 1 byte is too large', async () => {
     const bytes = postBytes(' '.repeat(2 ** 20 + 1), undefined, '/api/pillole/batch');
     expect((await sendRaw(ingest.port, bytes)).status).toBe(413);
   });

@@ -1,5 +1,4 @@
-import type { Ack, OutRecord, Producer } from '../../lib/kafka/producer.ts';
-import { ProduceError } from '../../lib/kafka/producer.ts';
+import { type Ack, type OutRecord, ProduceError, type Producer } from '../../lib/kafka/producer.ts';
 import type { Encode, TopicSettings } from '../../schemas/avro.ts';
 import { createPartitioner } from '../../schemas/partition.ts';
 import { identityOf, isSameContent, type Pill, type PillRecord } from '../../schemas/pill.ts';
@@ -8,32 +7,24 @@ import { type Identities, type KnownPill, whenSettled } from './identities.ts';
 import type { Skew } from './skew.ts';
 import type { Symbols } from './symbols.ts';
 
-/** What became of one pill. `unavailable` alone leaves open whether the log has it. */
+/** The outcome of one pill. After `unavailable`, it is unknown whether the log has the pill. */
 export type Outcome =
   | { readonly kind: 'stored'; readonly known: KnownPill; readonly replayed: boolean }
   | { readonly kind: 'conflict'; readonly known: KnownPill }
-  | { readonly kind: 'symbol_limit' | 'overloaded' | 'unavailable' };
+  | { readonly kind: 'symbol_limit' }
+  | { readonly kind: 'overloaded' | 'unavailable' };
 
-/** How pills of one request came. */
+/** How the pills of one request arrived. */
 export interface Arrival {
   readonly source: string;
   readonly receivedAt: Micros;
-  /** Of `performance.now()`: by then the request is answered. */
+  /** The request is answered by this time of `performance.now()`. */
   readonly deadline: number;
 }
 
-/** Puts pills into the log, each identity once as far as this process knows. */
-export interface Intake {
-  readonly settings: TopicSettings;
-  readonly skew: Skew;
-  /** Of `performance.now()`: when the log last failed to acknowledge; -Infinity if never. */
-  failedAt(): number;
-  submit(pill: Pill, arrival: Arrival): Promise<Outcome>;
-  /** As `submit` for many, in their order, with one call of the producer. */
-  submitAll(pills: readonly Pill[], arrival: Arrival): Promise<readonly Outcome[]>;
-}
+export type Intake = ReturnType<typeof createIntake>;
 
-export interface IntakeOptions {
+interface IntakeDeps {
   readonly settings: TopicSettings;
   readonly topic: string;
   readonly producer: Producer;
@@ -43,112 +34,164 @@ export interface IntakeOptions {
   readonly skew: Skew;
 }
 
+type IntakeState = IntakeDeps & { partitionOf: (symbol: string) => number; failedAt: number };
+
 const SYMBOL_LIMIT = { kind: 'symbol_limit' } as const;
 const OVERLOADED = { kind: 'overloaded' } as const;
 const UNAVAILABLE = { kind: 'unavailable' } as const;
 
-export function createIntake(options: IntakeOptions): Intake {
-  const { settings, topic, producer, encode, identities, symbols, skew } = options;
-  const partitionOf = createPartitioner(settings.partitions);
-  let failedAt = Number.NEGATIVE_INFINITY;
-
-  const recordOf = (pill: Pill, partition: number, arrival: Arrival): OutRecord => {
-    const value = encode({
-      id: pill.id,
-      timestamp: pill.timestamp,
-      symbol: pill.symbol,
-      gross_spread_percent: pill.gross_spread_percent,
-      market_state: pill.market_state,
-      confidence: pill.confidence,
-      received_at: arrival.receivedAt,
-      source: arrival.source,
-      kind: null,
-    });
-    return { topic, partition, key: pill.symbol, value };
-  };
-  const acknowledge = (claimed: KnownPill, ack: Ack, arrival: Arrival): Outcome => {
-    symbols.confirm(claimed.pill.symbol);
-    skew.observe(ack.appendedAt, arrival.receivedAt);
-    identities.acknowledge(claimed, ack.offset);
-    return { kind: 'stored', known: claimed, replayed: false };
-  };
-  const release = (claimed: KnownPill, error: unknown): Outcome => {
-    symbols.release(claimed.pill.symbol, claimed.partition);
-    identities.release(claimed);
-    if (!(error instanceof ProduceError)) throw error;
-    if (error.code === 'overloaded') return OVERLOADED;
-    failedAt = performance.now();
-    return UNAVAILABLE;
-  };
-
-  const submit = (pill: Pill, arrival: Arrival): Promise<Outcome> => {
-    const identity = identityOf(pill);
-    const known = identities.find(identity);
-    if (known !== undefined) return submitKnown(known, pill, arrival);
-    const partition = partitionOf(pill.symbol);
-    if (!symbols.admit(pill.symbol, partition)) return Promise.resolve(SYMBOL_LIMIT);
-    const claimed = identities.claim(identity, pill, partition);
-    return producer.produce([recordOf(pill, partition, arrival)], arrival.deadline).then(
-      (acks) => acknowledge(claimed, acks[0]!, arrival),
-      (error) => release(claimed, error),
-    );
-  };
-  const submitKnown = async (known: KnownPill, pill: Pill, arrival: Arrival): Promise<Outcome> => {
-    if (known.offset >= 0 || (await whenSettled(known))) return repeatOf(known, pill);
-    // The first one failed, so this one is the first now, for what is left of its time.
-    return performance.now() < arrival.deadline ? submit(pill, arrival) : UNAVAILABLE;
-  };
-
+/** Creates the writer of pills to the log; it writes no identity twice, as far as it knows. */
+export function createIntake(deps: IntakeDeps) {
+  const partitionOf = createPartitioner(deps.settings.partitions);
+  const state: IntakeState = { ...deps, partitionOf, failedAt: Number.NEGATIVE_INFINITY };
   return {
-    settings,
-    skew,
-    failedAt: () => failedAt,
-    submit,
-    async submitAll(pills, arrival) {
-      const outcomes = new Array<Outcome>(pills.length).fill(UNAVAILABLE);
-      const claims: { readonly index: number; readonly claimed: KnownPill }[] = [];
-      const records: OutRecord[] = [];
-      const waits: Promise<void>[] = [];
-      for (const [index, pill] of pills.entries()) {
-        const identity = identityOf(pill);
-        const known = identities.find(identity);
-        if (known !== undefined) {
-          // Perhaps an earlier row of this batch: then the settling below answers it.
-          const isStored = known.offset >= 0 || whenSettled(known);
-          if (isStored === true) outcomes[index] = repeatOf(known, pill);
-          else {
-            const wait = isStored.then((stored) => {
-              if (stored) outcomes[index] = repeatOf(known, pill);
-            });
-            waits.push(wait);
-          }
-          continue;
-        }
-        const partition = partitionOf(pill.symbol);
-        if (!symbols.admit(pill.symbol, partition)) {
-          outcomes[index] = SYMBOL_LIMIT;
-          continue;
-        }
-        claims.push({ index, claimed: identities.claim(identity, pill, partition) });
-        records.push(recordOf(pill, partition, arrival));
-      }
-      if (records.length > 0) {
-        try {
-          const acks = await producer.produce(records, arrival.deadline);
-          for (const [at, { index, claimed }] of claims.entries()) {
-            outcomes[index] = acknowledge(claimed, acks[at]!, arrival);
-          }
-        } catch (error) {
-          for (const { index, claimed } of claims) outcomes[index] = release(claimed, error);
-        }
-      }
-      await Promise.all(waits);
-      return outcomes;
-    },
+    settings: deps.settings,
+    skew: deps.skew,
+    /** When the log last failed to acknowledge, `performance.now()`; -Infinity if never. */
+    failedAt: () => state.failedAt,
+    /** What `submit` would answer, as far as this process can know it; changes nothing. */
+    preview: (pill: Pill) => preview(state, pill),
+    submit: (pill: Pill, arrival: Arrival) => submit(state, pill, arrival),
+    /** Submits many pills, in their order, with one call of the producer. */
+    submitAll: (pills: readonly Pill[], arrival: Arrival) => submitAll(state, pills, arrival),
   };
 }
 
-function repeatOf(known: KnownPill, pill: Pill): Outcome {
-  if (isSameContent(known.pill, pill)) return { kind: 'stored', known, replayed: true };
-  return { kind: 'conflict', known };
+function submit(state: IntakeState, pill: Pill, arrival: Arrival): Promise<Outcome> {
+  const { identities, symbols, producer } = state;
+  const identity = identityOf(pill);
+  const known = identities.find(identity);
+  if (known !== undefined) return submitKnown(state, known, pill, arrival);
+  const partition = state.partitionOf(pill.symbol);
+  if (!symbols.admit(pill.symbol, partition)) return Promise.resolve(SYMBOL_LIMIT);
+  const claimed = identities.claim(identity, pill, partition);
+  const record = recordOf(state, pill, partition, arrival);
+  return producer.produce([record], arrival.deadline).then(
+    (acks) => acknowledge(state, claimed, acks[0]!, arrival),
+    (error) => release(state, claimed, error),
+  );
+}
+
+function preview(
+  state: IntakeState,
+  pill: Pill,
+): Exclude<Outcome, { kind: 'overloaded' | 'unavailable' }> | { readonly kind: 'new' } {
+  const known = state.identities.find(identityOf(pill));
+  if (known !== undefined) return repeatOf(known, pill);
+  const hasRoom = state.symbols.hasRoom(pill.symbol, state.partitionOf(pill.symbol));
+  return hasRoom ? { kind: 'new' } : SYMBOL_LIMIT;
+}
+
+async function submitKnown(
+  state: IntakeState,
+  known: KnownPill,
+  pill: Pill,
+  arrival: Arrival,
+): Promise<Outcome> {
+  if (known.offset >= 0 || (await whenSettled(known))) return repeatOf(known, pill);
+  // The first pill failed, so this one is sent instead, within the time that is left.
+  return performance.now() < arrival.deadline ? submit(state, pill, arrival) : UNAVAILABLE;
+}
+
+async function submitAll(
+  state: IntakeState,
+  pills: readonly Pill[],
+  arrival: Arrival,
+): Promise<readonly Outcome[]> {
+  const { identities, symbols } = state;
+  const outcomes = new Array<Outcome>(pills.length).fill(UNAVAILABLE);
+  const claims: { index: number; claimed: KnownPill }[] = [];
+  const records: OutRecord[] = [];
+  const waits: Promise<void>[] = [];
+  for (const [index, pill] of pills.entries()) {
+    const identity = identityOf(pill);
+    const known = identities.find(identity);
+    if (known !== undefined) {
+      // A pill in flight may be an earlier row of this batch, which settles below.
+      const isStored = known.offset >= 0 || whenSettled(known);
+      if (isStored === true) outcomes[index] = repeatOf(known, pill);
+      else {
+        const wait = isStored.then((stored) => {
+          if (stored) outcomes[index] = repeatOf(known, pill);
+        });
+        waits.push(wait);
+      }
+      continue;
+    }
+    const partition = state.partitionOf(pill.symbol);
+    if (!symbols.admit(pill.symbol, partition)) {
+      outcomes[index] = SYMBOL_LIMIT;
+      continue;
+    }
+    claims.push({ index, claimed: identities.claim(identity, pill, partition) });
+    records.push(recordOf(state, pill, partition, arrival));
+  }
+  await produceClaimed(state, claims, records, arrival, outcomes);
+  await Promise.all(waits);
+  return outcomes;
+}
+
+/** Produces all records in one call, and writes the outcome of each claim. */
+async function produceClaimed(
+  state: IntakeState,
+  claims: readonly { readonly index: number; readonly claimed: KnownPill }[],
+  records: readonly OutRecord[],
+  arrival: Arrival,
+  outcomes: Outcome[],
+): Promise<void> {
+  if (records.length === 0) return;
+  try {
+    const acks = await state.producer.produce(records, arrival.deadline);
+    for (const [at, { index, claimed }] of claims.entries()) {
+      outcomes[index] = acknowledge(state, claimed, acks[at]!, arrival);
+    }
+  } catch (error) {
+    for (const { index, claimed } of claims) outcomes[index] = release(state, claimed, error);
+  }
+}
+
+function recordOf(
+  { topic, encode }: IntakeState,
+  pill: Pill,
+  partition: number,
+  { receivedAt, source }: Arrival,
+): OutRecord {
+  const value = encode({
+    id: pill.id,
+    timestamp: pill.timestamp,
+    symbol: pill.symbol,
+    gross_spread_percent: pill.gross_spread_percent,
+    market_state: pill.market_state,
+    confidence: pill.confidence,
+    received_at: receivedAt,
+    source,
+    kind: null,
+  });
+  return { topic, partition, key: pill.symbol, value };
+}
+
+function acknowledge(
+  { symbols, skew, identities }: IntakeState,
+  claimed: KnownPill,
+  ack: Ack,
+  arrival: Arrival,
+): Outcome {
+  symbols.confirm(claimed.pill.symbol);
+  skew.observe(ack.appendedAt, arrival.receivedAt);
+  identities.acknowledge(claimed, ack.offset);
+  return { kind: 'stored', known: claimed, replayed: false };
+}
+
+function release(state: IntakeState, claimed: KnownPill, error: unknown): Outcome {
+  state.symbols.release(claimed.pill.symbol, claimed.partition);
+  state.identities.release(claimed);
+  if (!(error instanceof ProduceError)) throw error;
+  if (error.code === 'overloaded') return OVERLOADED;
+  state.failedAt = performance.now();
+  return UNAVAILABLE;
+}
+
+function repeatOf(known: KnownPill, pill: Pill) {
+  if (isSameContent(known.pill, pill)) return { kind: 'stored', known, replayed: true } as const;
+  return { kind: 'conflict', known } as const;
 }

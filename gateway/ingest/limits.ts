@@ -1,4 +1,5 @@
 import { PRODUCER_LIMITS, type ProducerLimits } from '../../lib/kafka/producer.ts';
+import { PILL_BOUNDS } from '../http/ingest-document.ts';
 import type { HttpLimits } from '../http/server.ts';
 
 /** Bounds of the HTTP side. */
@@ -14,29 +15,28 @@ export const HTTP_LIMITS: HttpLimits = {
   keepAliveMs: 65_000,
 };
 
-/** Bounds of what one request may hold, and of all requests together. */
+/** Bounds of one request, and of all requests together. */
 export const INGEST_LIMITS = {
-  pillBytesMax: 16 * 1024,
-  batchBytesMax: 1024 * 1024,
-  batchRowsMax: 1_000,
+  ...PILL_BOUNDS,
   /** Nesting of a body: a batch is an array of flat objects. */
   jsonDepthMax: 16,
-  /** Faults told of one pill, and of one row of a batch. */
-  faultsToldMax: 32,
-  rowFaultsToldMax: 8,
-  /** Requests that are being read or wait for the log; over it `overloaded`. */
+  /** Faults reported of one pill, and of one row of a batch. */
+  faultsMax: 32,
+  rowFaultsMax: 8,
+  /** Requests that are being read or wait for the log; beyond that, `overloaded`. */
   requestsMax: 10_000,
-  /** Bytes of their bodies, as announced; chunked ones count with their limit. */
+  /** Bytes of their bodies as announced; a chunked body counts with its limit. */
   bodyBytesMax: 64 * 1024 * 1024,
-  /** Acknowledged pills that are remembered: between half of this and all of it. */
+  /** Acknowledged pills that are remembered: between half of this and this. */
   identitiesMax: 200_000,
-  /** From the arrival of a whole request to its 503; 2 s are promised, also on a busy machine. */
+  /** From the arrival of a complete request to its 503; 2 s are promised, even under load. */
   answerMs: 1_800,
-  /** At a stop: what is in flight is answered within this, then connections are cut. */
+  /** At a stop, requests in flight have this long to be answered; then connections are cut. */
   drainMs: 2_500,
-  /** The log counts as away after this long without an acknowledgement that was waited for. */
+  /** The log counts as unavailable after this long without an acknowledgement. */
   unhealthyAfterMs: 2_000,
-  credentialsCheckMs: 1_000,
+  /** Refused credentials of one address are logged once in this time. */
+  refusalLogMs: 60_000,
 } as const;
 
 export const INGEST_PRODUCER_LIMITS: ProducerLimits = {

@@ -1,29 +1,22 @@
 import { INGEST_LIMITS } from './limits.ts';
 
-/** Whether pills can be put into the log, as far as is known. */
-export interface LogHealth {
-  /** Undefined while they can. */
-  whyNot(): string | undefined;
-  close(): void;
-}
-
 const CHECK_MS = 250;
-/** A log that answers, but has failed to acknowledge this recently, is not believed. */
+/** A log that answers but failed to acknowledge this recently counts as unhealthy. */
 const FAILURE_COUNTS_MS = 5_000;
-/** While the log is away it is asked this often, so that a process nobody sends to comes back. */
+/** How often an unavailable log is probed, so that a process without traffic recovers. */
 const PROBE_MS = 1_000;
 
 /**
- * Watches a producer. It tells of the last batch only: once traffic is led away from a process
- * that is not ready, no batch would ever make it healthy again. So the broker is asked as well,
- * and believed when no batch has failed for a while.
+ * Watches a producer. Its own health reflects only the last batch: once traffic is routed away from
+ * a process that is not ready, no batch would make it healthy again. So the broker is probed as
+ * well, and its answer counts when no batch has failed for a while.
  */
 export function watchLog(log: {
   readonly isHealthy: () => boolean;
-  /** Of `performance.now()`: the last failure to acknowledge. */
+  /** Time of the last failure to acknowledge, `performance.now()`. */
   readonly failedAt: () => number;
   readonly probe: () => Promise<unknown>;
-}): LogHealth {
+}) {
   let unhealthySince: number | undefined;
   let probing = false;
   let probedAt = 0;
@@ -39,18 +32,19 @@ export function watchLog(log: {
     if (probing || now - probedAt < PROBE_MS) return;
     probing = true;
     probedAt = now;
-    const done = (answered: boolean) => {
-      probing = false;
-      isReachable = answered;
-    };
-    log.probe().then(
-      () => done(true),
-      () => done(false),
+    const answered = log.probe().then(
+      () => true,
+      () => false,
     );
+    void answered.then((isAnswered) => {
+      probing = false;
+      isReachable = isAnswered;
+    });
   };
   const timer = setInterval(check, CHECK_MS).unref();
   return {
-    whyNot() {
+    /** Why the log accepts no pills; undefined while it accepts them, as far as is known. */
+    problem(): string | undefined {
       if (unhealthySince === undefined || log.isHealthy()) return undefined;
       const now = performance.now();
       const unhealthyMs = now - unhealthySince;

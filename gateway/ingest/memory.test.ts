@@ -13,7 +13,7 @@ const pill = {
 };
 
 describe('identities', () => {
-  test('at least the last half is remembered, never more than all', () => {
+  test('at least the last half is remembered, and never more than the bound', () => {
     const identities = createIdentities(100);
     for (let i = 0; i < 1_000; i += 1) {
       identities.acknowledge(identities.claim(`i${i}`, pill, 2), i);
@@ -23,7 +23,7 @@ describe('identities', () => {
     expect(identities.find('i0')).toBeUndefined();
   });
 
-  test('who waits hears once whether it was acknowledged', async () => {
+  test('every waiter is called once, with whether the pill was acknowledged', async () => {
     const identities = createIdentities(100);
     const stored = identities.claim('a', pill, 0);
     const waits = Promise.all([whenSettled(stored), whenSettled(stored)]);
@@ -36,7 +36,7 @@ describe('identities', () => {
     expect(identities.find('b')).toBeUndefined();
   });
 
-  test('a pill that failed does not take a later one of its identity with it', () => {
+  test('a failed pill does not remove a later one with its identity', () => {
     const identities = createIdentities(100);
     const first = identities.claim('a', pill, 0);
     identities.release(first);
@@ -47,10 +47,9 @@ describe('identities', () => {
 });
 
 describe('symbols', () => {
-  const open = (known: { symbol: string; partition: number }[] = []) =>
-    createSymbols({ symbolsMax: 4, partitions: 2, known });
+  const open = (known: { symbol: string; partition: number }[] = []) => createSymbols(4, 2, known);
 
-  test('a symbol counts from its first pill in flight, and for good once acknowledged', () => {
+  test('a symbol counts from its first pill in flight, and permanently once acknowledged', () => {
     const symbols = open();
     expect(['A', 'B'].map((s) => symbols.admit(s, 0))).toEqual([true, true]);
     expect(['C', 'D'].map((s) => symbols.admit(s, 1))).toEqual([true, true]);
@@ -66,7 +65,7 @@ describe('symbols', () => {
     expect(symbols.admit('B', 0)).toBe(true);
   });
 
-  test('a partition takes no more symbols than its consumer does', () => {
+  test('a partition takes no more symbols than its consumer', () => {
     // ceil(4 / 2 × 1.25) = 3
     const symbols = open(['A', 'B', 'C'].map((symbol) => ({ symbol, partition: 0 })));
     expect(symbols.admit('D', 0)).toBe(false);
@@ -75,21 +74,21 @@ describe('symbols', () => {
 });
 
 describe('skew', () => {
-  test('waiting in a queue is not taken for a fast broker', () => {
+  test('waiting in a queue is not mistaken for a fast broker clock', () => {
     const skew = createSkew();
     for (const wait of [900_000, 2_000, 40_000]) skew.observe(1_000_000 + wait, 1_000_000);
     expect(skew.estimate()).toBe(2_000);
     expect(skew.checkedClock(5)).toBe(5);
   });
 
-  test('a broker behind us lowers the clock that timestamps are checked against', () => {
+  test('a broker clock behind this process lowers the clock that checks timestamps', () => {
     const skew = createSkew();
     skew.observe(100e6 - 8e6 + 1_000, 100e6);
     expect(skew.checkedClock(200e6)).toBeLessThanOrEqual(192e6);
     expect(skew.checkedClock(200e6)).toBeGreaterThan(191e6);
   });
 
-  test('a clock that was set right is believed after two windows', () => {
+  test('a corrected clock takes effect after two windows', () => {
     const skew = createSkew();
     skew.observe(92e6, 100e6);
     for (let at = 101e6; at < 200e6; at += 1e6) skew.observe(at + 1_000, at);

@@ -1,46 +1,34 @@
-import type { KafkaClient } from '../../lib/kafka/client.ts';
-import { createKafkaClient } from '../../lib/kafka/client.ts';
-import { openProducer, type Producer } from '../../lib/kafka/producer.ts';
+import { openLatestTable } from '../../domain/order/latest-table.ts';
+import { createKafkaClient, type KafkaClient } from '../../lib/kafka/kafka-client.ts';
+import { openProducer } from '../../lib/kafka/producer.ts';
+import { requireTopicSettings } from '../../lib/kafka/topic-settings.ts';
 import { fetchOffsetBounds } from '../../lib/kafka/topics.ts';
-import { openLatestTable } from '../../lib/latest-table.ts';
-import type { Log } from '../../lib/log.ts';
-import { requireTopicSettings } from '../../lib/settings.ts';
+import type { Log } from '../../lib/log/log.ts';
 import { createEncoder, type TopicSettings } from '../../schemas/avro.ts';
 import { createSchemaClient, type SchemaClient } from '../../schemas/registry.ts';
-import { groupName, topicName } from '../../schemas/topics.ts';
+import { groupName, topicName } from '../../schemas/topic-catalogue.ts';
 import type { IngestConfig } from './config.ts';
-import { createIdentities, type Identities } from './identities.ts';
-import { createIntake, type Intake } from './intake.ts';
+import { createIdentities } from './identities.ts';
+import { createIntake } from './intake.ts';
 import { INGEST_LIMITS, INGEST_PRODUCER_LIMITS } from './limits.ts';
-import type { watchLog } from './log-health.ts';
 import { createSkew } from './skew.ts';
-import { createSymbols, type Symbols } from './symbols.ts';
+import { createSymbols } from './symbols.ts';
 
-export interface OpenIntake {
-  readonly intake: Intake;
-  readonly producer: Producer;
-  readonly identities: Identities;
-  readonly symbols: Symbols;
-  /** What tells whether the log takes pills; `probe` asks it for something small. */
-  readonly health: Parameters<typeof watchLog>[0];
-}
-
-/** How long the latest topic may take to be read once. */
+/** Time limit for reading the latest topic. */
 const SYMBOLS_READ_MS = 60_000;
 
 /**
- * Opens the way into the log: settings, schema, the symbols known so far, the producer.
- * @throws when the broker or the registry does not answer, or nothing is provisioned.
+ * Connects to the log: settings, schema, known symbols, producer.
+ * @throws when the broker or the registry does not answer, or nothing is provisioned
  */
-export async function openIntake(config: IngestConfig, log: Log): Promise<OpenIntake> {
+export async function openIntake(config: IngestConfig, log: Log) {
   const { namespace } = config;
   const client = createKafkaClient(config.kafkaBrokers, 'pillole-ingest', log);
   const schemas = createSchemaClient(config.registryUrl, namespace);
   const settings = await requireTopicSettings(client, schemas, namespace);
   const encode = createEncoder('pill', await schemas.register('pills'));
   const known = await readSymbols(client, schemas, namespace, settings, log);
-  const { symbols_max: symbolsMax, partitions } = settings;
-  const symbols = createSymbols({ symbolsMax, partitions, known });
+  const symbols = createSymbols(settings.symbols_max, settings.partitions, known);
   const identities = createIdentities(INGEST_LIMITS.identitiesMax);
   const topic = topicName(namespace, 'pills');
   const producer = await openProducer(client, INGEST_PRODUCER_LIMITS);
@@ -52,6 +40,7 @@ export async function openIntake(config: IngestConfig, log: Log): Promise<OpenIn
     producer,
     identities,
     symbols,
+    /** Inputs of `watchLog`; `probe` is a small request to the broker. */
     health: {
       isHealthy: producer.isHealthy,
       failedAt: intake.failedAt,
@@ -60,7 +49,7 @@ export async function openIntake(config: IngestConfig, log: Log): Promise<OpenIn
   };
 }
 
-/** Symbols of the latest view, read once. Those that come from elsewhere later are not known. */
+/** Reads the symbols of the latest view once. Later symbols of other processes stay unknown. */
 async function readSymbols(
   client: KafkaClient,
   schemas: SchemaClient,
@@ -68,7 +57,7 @@ async function readSymbols(
   { epoch }: TopicSettings,
   log: Log,
 ): Promise<{ readonly symbol: string; readonly partition: number }[]> {
-  let fail: (error: Error) => void = () => undefined;
+  let fail!: (error: Error) => void;
   const failed = new Promise<never>((_, reject) => {
     fail = reject;
   });
@@ -80,7 +69,7 @@ async function readSymbols(
     epoch,
     log,
     groupPrefix: groupName(namespace, 'ingest'),
-    onFatal: (error) => fail(error),
+    onFatal: fail,
   });
   const timer = setTimeout(
     () => fail(new Error('The latest topic was not read in time.')),

@@ -1,47 +1,44 @@
 import type { Micros } from '../../schemas/timestamp.ts';
 
-/** How long the smallest difference counts; a clock that was set right is believed after two. */
+/** How long the smallest difference counts; a corrected clock takes effect after two windows. */
 const WINDOW_MICROS = 30_000_000;
-/** Differences below this are the way to the log and back. Consumers trust us within 5 s. */
+/** Smaller differences are transit time to the log and back; consumers trust this clock to 5 s. */
 const NOTABLE_MICROS = 1_000_000;
-/** The way to the log is in every difference: the truth may be this much lower. */
+/** A difference includes the transit time to the log, so its true value may be this much lower. */
 const MARGIN_MICROS = 100_000;
 
-/** How far the broker's clock is ahead of ours. */
-export interface Skew {
-  /** Notes one acknowledged record: its append time, and our clock at its arrival before. */
-  observe(appendedAt: Micros, receivedAt: Micros): void;
-  /** The estimate; 0 before the first record. */
-  estimate(): Micros;
-  /**
-   * The clock that a pill's timestamp is checked against. A consumer takes the append time where
-   * it does not believe ours: what is acknowledged must hold by both.
-   */
-  checkedClock(now: Micros): Micros;
-}
+export type Skew = ReturnType<typeof createSkew>;
 
-/** Creates the estimate: the least of `appendedAt - receivedAt`, for that had the least waiting. */
-export function createSkew(): Skew {
+/**
+ * Creates the estimate of how far the broker's clock is ahead of this process's clock: the least
+ * `appendedAt - receivedAt`, which includes the least waiting.
+ */
+export function createSkew() {
   let current = Number.POSITIVE_INFINITY;
   let previous = Number.POSITIVE_INFINITY;
   let currentSince = 0;
-  const estimate = () => {
-    const least = Math.min(current, previous);
-    return Number.isFinite(least) ? least : 0;
-  };
   return {
-    observe(appendedAt, receivedAt) {
+    /** Observes one acknowledged record: its append time, and this clock at its arrival. */
+    observe(appendedAt: Micros, receivedAt: Micros): void {
       if (appendedAt < 0) return;
       const difference = appendedAt - receivedAt;
-      // A clock of ours that was set back begins a new window as well.
+      // Setting this clock back begins a new window as well.
       if (Math.abs(receivedAt - currentSince) >= WINDOW_MICROS) {
         previous = current;
         current = difference;
         currentSince = receivedAt;
       } else if (difference < current) current = difference;
     },
-    estimate,
-    checkedClock(now) {
+    /** The estimate; 0 before the first record. */
+    estimate(): Micros {
+      const least = Math.min(current, previous);
+      return Number.isFinite(least) ? least : 0;
+    },
+    /**
+     * The clock that a pill's timestamp is checked against. A consumer that distrusts the receive
+     * time uses the append time instead, so an acknowledged pill must be valid by both.
+     */
+    checkedClock(now: Micros): Micros {
       const skew = Math.min(current, previous);
       return skew < -NOTABLE_MICROS ? now + skew - MARGIN_MICROS : now;
     },

@@ -1,27 +1,16 @@
-import { symbolsPerPartitionMax } from '../../schemas/topics.ts';
+import { symbolsPerPartitionMax } from '../../schemas/topic-catalogue.ts';
 
-/** The distinct symbols that this process knows of, bounded. */
-export interface Symbols {
-  /** Whether there is room; a new symbol counts from now on, as in flight. */
-  admit(symbol: string, partition: number): boolean;
-  /** A pill of the symbol was acknowledged: it counts for good. */
-  confirm(symbol: string): void;
-  /** A pill of the symbol was not acknowledged. */
-  release(symbol: string, partition: number): void;
-  size(): number;
-}
-
-export interface SymbolsOptions {
-  readonly symbolsMax: number;
-  readonly partitions: number;
-  readonly known: Iterable<{ readonly symbol: string; readonly partition: number }>;
-}
+export type Symbols = ReturnType<typeof createSymbols>;
 
 /**
- * Creates the count of symbols. Consumers decide from one partition alone, so its bound is kept
- * here too: what is acknowledged must not be refused by them.
+ * Creates the bounded count of the symbols that this process knows. Consumers see only one
+ * partition, so its bound applies here too: they must not refuse a pill that was acknowledged.
  */
-export function createSymbols({ symbolsMax, partitions, known }: SymbolsOptions): Symbols {
+export function createSymbols(
+  symbolsMax: number,
+  partitions: number,
+  known: Iterable<{ readonly symbol: string; readonly partition: number }>,
+) {
   const confirmed = new Set<string>();
   /** New symbols, with the number of their pills in flight. */
   const inFlight = new Map<string, number>();
@@ -31,24 +20,28 @@ export function createSymbols({ symbolsMax, partitions, known }: SymbolsOptions)
     confirmed.add(symbol);
     counts[partition]! += 1;
   }
+  const hasRoom = (symbol: string, partition: number) =>
+    confirmed.has(symbol) ||
+    inFlight.has(symbol) ||
+    (confirmed.size + inFlight.size < symbolsMax && counts[partition]! < partitionMax);
   return {
-    admit(symbol, partition) {
+    /** Whether the symbol is known or there is room. */
+    hasRoom,
+    /** The same; a new symbol counts as in flight from now on. */
+    admit(symbol: string, partition: number): boolean {
       if (confirmed.has(symbol)) return true;
-      const pills = inFlight.get(symbol);
-      if (pills !== undefined) {
-        inFlight.set(symbol, pills + 1);
-        return true;
-      }
-      if (confirmed.size + inFlight.size >= symbolsMax) return false;
-      if (counts[partition]! >= partitionMax) return false;
-      inFlight.set(symbol, 1);
-      counts[partition]! += 1;
+      if (!hasRoom(symbol, partition)) return false;
+      const pills = inFlight.get(symbol) ?? 0;
+      if (pills === 0) counts[partition]! += 1;
+      inFlight.set(symbol, pills + 1);
       return true;
     },
-    confirm(symbol) {
+    /** A pill of the symbol was acknowledged, so the symbol counts permanently. */
+    confirm(symbol: string): void {
       if (inFlight.size > 0 && inFlight.delete(symbol)) confirmed.add(symbol);
     },
-    release(symbol, partition) {
+    /** A pill of the symbol was not acknowledged. */
+    release(symbol: string, partition: number): void {
       const pills = inFlight.get(symbol);
       if (pills === undefined) return;
       if (pills > 1) inFlight.set(symbol, pills - 1);

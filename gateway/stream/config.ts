@@ -1,50 +1,44 @@
-import { readPepperPath } from '../../lib/access/pepper.ts';
-import { readVenueRules, type VenueRules } from '../../lib/calendar/venue-rules.ts';
+import { readPepperPath } from '../../domain/access/pepper.ts';
+import { readVenueRules } from '../../domain/market/calendars/venue-rules.ts';
 import {
-  type CommonConfig,
   type ConfigReader,
+  readBind,
   readCommonConfig,
   readConfig,
-} from '../../lib/config.ts';
+} from '../../lib/config/config.ts';
+import { readExposure } from '../../lib/config/exposure.ts';
+import { readTrustedProxies } from '../http/client-address.ts';
+import { readOrigins } from '../http/origins.ts';
 
-export interface StreamConfig extends CommonConfig {
-  readonly host: string;
-  readonly port: number;
-  readonly databaseUrl: string;
-  readonly pepperPath: string;
-  /** Origins of browser pages that may connect, beside those of this machine. */
-  readonly origins: readonly string[];
-  /** File of days that are not as the calendars have them, such as a typhoon's. */
-  readonly calendarOverrides: string | undefined;
-  /** Where symbols trade, beside the forms that are built in. */
-  readonly venueRules: VenueRules;
-  /** The process serves one dedicated socket of one account, and nothing else. */
-  readonly dedicated: { readonly name: string; readonly accountId: string } | undefined;
+export type StreamConfig = ReturnType<typeof readStreamConfig>;
+
+/** Reads the settings of the stream process. @throws ConfigError naming each fault */
+export function readStreamConfig(env: NodeJS.ProcessEnv) {
+  return readConfig(env, (reader) => {
+    const common = readCommonConfig(reader);
+    const bind = readBind(reader, 'STREAM');
+    readExposure(reader, bind);
+    return {
+      dedicated: readDedicated(reader),
+      ...common,
+      open: [...common.open, ...bind.open],
+      host: bind.host,
+      port: reader.integer('STREAM_PORT', { min: 0, max: 65_535, fallback: 8082 }),
+      databaseUrl: reader.text('DATABASE_URL'),
+      /** File of days that differ from the calendars, such as a typhoon day. */
+      calendarOverrides: reader.optional('CALENDAR_OVERRIDES'),
+      /** Where symbols trade, in addition to the built-in forms. */
+      venueRules: readVenueRules(reader.optional('VENUE_RULES')),
+      pepperPath: readPepperPath(reader),
+      trustedProxies: readTrustedProxies(reader),
+      /** Origins of web pages that may connect, besides pages of this machine. */
+      origins: readOrigins(reader),
+    };
+  });
 }
 
-/**
- * Reads the settings of the stream process. Allow-lists of keys are compared with the address that
- * connects: behind a proxy that is the proxy's.
- */
-export function readStreamConfig(env: NodeJS.ProcessEnv): StreamConfig {
-  return readConfig(env, (reader) => ({
-    dedicated: readDedicated(reader),
-    ...readCommonConfig(reader),
-    host: reader.text('STREAM_HOST', '127.0.0.1'),
-    port: reader.integer('STREAM_PORT', { min: 0, max: 65_535, fallback: 8082 }),
-    databaseUrl: reader.text('DATABASE_URL'),
-    calendarOverrides: reader.optional('CALENDAR_OVERRIDES'),
-    venueRules: readVenueRules(reader.optional('VENUE_RULES')),
-    pepperPath: readPepperPath(reader),
-    origins: reader
-      .text('STREAM_ORIGINS', '')
-      .split(/[\s,]+/)
-      .filter(Boolean),
-  }));
-}
-
-/** Set by the supervisor of dedicated sockets. */
-function readDedicated(reader: ConfigReader): StreamConfig['dedicated'] {
+/** The socket and account, set by the supervisor if the process serves one dedicated socket. */
+function readDedicated(reader: ConfigReader) {
   const name = reader.optional('DEDICATED_NAME');
   return name === undefined ? undefined : { name, accountId: reader.text('DEDICATED_ACCOUNT') };
 }

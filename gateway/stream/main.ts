@@ -1,10 +1,10 @@
-import { readPepper } from '../../lib/access/pepper.ts';
-import { checkOverridesFile } from '../../lib/calendar/overrides-file.ts';
-import { nowMicros } from '../../lib/clock.ts';
-import { openContext } from '../../lib/context.ts';
-import { runProcess } from '../../lib/run.ts';
+import { readPepper } from '../../domain/access/pepper.ts';
+import { checkOverridesFile } from '../../domain/market/calendars/overrides-file.ts';
+import { openContext } from '../../lib/kafka/log-context.ts';
+import { runProcess } from '../../lib/run/run-process.ts';
+import { nowMicros } from '../../lib/timing/clock.ts';
 import { readStreamConfig } from './config.ts';
-import { endWithSupervisor } from './dedicated.ts';
+import { endWithSupervisor } from './follow-supervisor.ts';
 import { openStream } from './stream.ts';
 
 endWithSupervisor();

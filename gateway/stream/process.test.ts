@@ -1,46 +1,42 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { openProducer } from '../../lib/kafka/producer.ts';
-import type { Database } from '../../lib/postgres/database.ts';
-import { createTestAccount, openTestDatabase } from '../../lib/testing/accounts.ts';
-import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
-import { makePill, openPillWriter, type PillWriter } from '../../lib/testing/pills.ts';
-import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
-import { waitFor } from '../../lib/testing/wait.ts';
 import { createEncoder, type LatestPill } from '../../schemas/avro.ts';
 import type { PillRecord } from '../../schemas/pill.ts';
-import { topicName } from '../../schemas/topics.ts';
+import { topicName } from '../../schemas/topic-catalogue.ts';
+import { createTestAccount, openTestDatabase } from '../../testing/accounts.ts';
+import { createNamespace, type Namespace } from '../../testing/namespace.ts';
+import { makePill, openPillWriter, type PillWriter } from '../../testing/pills.ts';
+import { startProcess } from '../../testing/process.ts';
+import { waitFor } from '../../testing/wait.ts';
+import {
+  openStreamFixture,
+  type StreamFixture,
+  startStream,
+  subscribe,
+} from './testing/start-stream.ts';
 import {
   type ConnectOptions,
   closeClients,
   connect as connectWith,
   framesOf,
-} from './testing/client.ts';
-import { startStream, subscribe } from './testing/stage.ts';
+} from './testing/stream-client.ts';
 
 const SECOND = 1_000_000;
 
+let fixture: StreamFixture;
 let namespace: Namespace;
 let writer: PillWriter;
-let stream: TestProcess;
 let url: string;
-let db: Database;
 let key: string;
 
 beforeAll(async () => {
-  namespace = await createNamespace();
-  writer = await openPillWriter(namespace);
-  db = openTestDatabase(namespace);
-  ({ key } = await createTestAccount(db, namespace, { tier: 'institutional' }));
-  ({ stream, url } = await startStream(namespace.env));
+  fixture = await openStreamFixture();
+  ({ namespace, writer, url, key } = fixture);
 });
 
 afterEach(closeClients);
 
-afterAll(async () => {
-  await stream?.stop();
-  await writer?.close();
-  await db?.destroy();
-});
+afterAll(() => fixture?.close());
 
 const connect = (to: string, options: ConnectOptions = {}) => connectWith(to, { key, ...options });
 
@@ -63,7 +59,7 @@ describe('bad frames', () => {
     ['{"op":"subscribe","symbols":["A"],"resume":"x"}', 'position_malformed'],
     ['{"op":"auth","key":"pil_live_x"}', 'auth_not_needed'],
     [Buffer.from('{"op":"ping"}'), 'text_only'],
-  ])('%s is answered with %s, and the connection goes on', async (frame, code) => {
+  ])('%s is answered with %s, and the connection stays open', async (frame, code) => {
     const client = await connect(url);
     client.sendRaw(frame);
     expect(await client.until('error')).toMatchObject({ code, fatal: false });
@@ -86,14 +82,14 @@ describe('bad frames', () => {
     });
   });
 
-  test('too many frames a second end in 4006', async () => {
+  test('too many frames per second end in 4006', async () => {
     const fast = await connect(url);
     for (let n = 0; n < 25; n += 1) fast.send({ op: 'ping' });
     expect(await fast.until('error')).toMatchObject({ code: 'too_fast', fatal: true, close: 4006 });
     expect(await fast.closed).toMatchObject({ code: 4006, reason: 'too_fast' });
   });
 
-  test('bad UTF-8 and frames over 4 KiB end the connection, and no other', async () => {
+  test('invalid UTF-8 and frames over 4 KiB end the connection, and no other', async () => {
     const other = await connect(url);
     const wrong = await connect(url);
     wrong.sendText(Buffer.from([0x22, 0xff, 0x22]));
@@ -105,7 +101,7 @@ describe('bad frames', () => {
     await other.until('pong');
   });
 
-  test('a foreign page is told so and closed with 4507; a page of this machine is not', async () => {
+  test('a page of a foreign origin is refused with 4507; a page of this machine is not', async () => {
     const foreign = await connect(url, { origin: 'https://example.com' });
     expect(await foreign.until('error')).toMatchObject({ code: 'origin_refused', close: 4507 });
     expect((await foreign.closed).code).toBe(4507);
@@ -119,15 +115,24 @@ describe('bad frames', () => {
     expect(elsewhere.status).toBe(404);
     expect(elsewhere.headers.get('content-type')).toBe('application/problem+json');
     expect(await elsewhere.json()).toMatchObject({ code: 'not_found' });
-    expect((await fetch(http)).status).toBe(426);
-    expect((await fetch(new URL('/health', http))).status).toBe(200);
-    expect((await fetch(new URL('/ready', http))).status).toBe(200);
-    expect((await fetch(http, { method: 'POST', body: 'x'.repeat(100_000) })).status).toBe(426);
+    const statusOf = async (target: string | URL, init?: RequestInit) => {
+      const response = await fetch(target, init);
+      // Read to its end: undici ends the process if a connection closes before its answer is read.
+      await response.arrayBuffer();
+      return response.status;
+    };
+    expect(await statusOf(http)).toBe(426);
+    expect(await statusOf(new URL('/health', http))).toBe(200);
+    const page = await fetch(new URL('/problems/not-found', http));
+    expect(await page.json()).toMatchObject({ code: 'not_found', type: '/problems/not-found' });
+    expect(await statusOf(new URL('/problems', http))).toBe(200);
+    expect(await statusOf(new URL('/ready', http))).toBe(200);
+    expect(await statusOf(http, { method: 'POST', body: 'x'.repeat(100_000) })).toBe(426);
   });
 });
 
 describe('the process', () => {
-  test('goes on with prev after a restart, from what the latest topic says', async () => {
+  test('continues prev after a restart, from the latest topic', async () => {
     const mine = await createNamespace();
     const own = await openPillWriter(mine);
     const ownDb = openTestDatabase(mine);
@@ -162,10 +167,10 @@ describe('the process', () => {
     try {
       const client = await connect(started.url, { key: account.key });
       await subscribe(client, { symbols: ['RESTART.T'] });
-      // The row stands for what was read before: the log is not judged again.
+      // The row represents the records read before: they are not judged again.
       const [snapshot] = framesOf(client.frames, 'snapshot');
       expect(snapshot!.pills).toMatchObject([{ id: 'known', last_cursor: `${partition}-1` }]);
-      // A repeat of what came before the start is known, from the repeat window alone.
+      // A repeat of a pill from before the start is recognised by the repeat window alone.
       const next = live('RESTART.T');
       await own.write([before[0]!, next]);
       await waitFor('the pill', () => client.pills().length > 0);
@@ -177,7 +182,7 @@ describe('the process', () => {
     }
   });
 
-  test('says goodbye at SIGTERM: drain, a last position, 4000, exit 0', async () => {
+  test('drains on SIGTERM: drain frame, a last position, 4000, exit 0', async () => {
     const started = await startStream(namespace.env);
     const clients = await Promise.all(Array.from({ length: 5 }, () => connect(started.url)));
     for (const client of clients) await subscribe(client, { symbols: ['*'], snapshot: false });
@@ -196,7 +201,7 @@ describe('the process', () => {
     expect(await stopped).toBe(0);
   });
 
-  test('does not start without the pepper of the keys, and says so in one sentence', async () => {
+  test('refuses to start without the pepper of the keys, with a one-sentence error', async () => {
     const refused = await startProcess('gateway/stream/main.js', [], {
       ...namespace.env,
       KEY_PEPPER_FILE: '/nowhere/pepper',

@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database } from '../../lib/postgres/database.ts';
-import { createTestAccount, openTestDatabase } from '../../lib/testing/accounts.ts';
-import { type Balancer, openBalancer } from '../../lib/testing/balancer.ts';
-import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
-import { makePill, openPillWriter, type PillWriter } from '../../lib/testing/pills.ts';
-import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
-import { waitFor } from '../../lib/testing/wait.ts';
 import { formatCursor } from '../../schemas/position.ts';
 import { createClient } from '../../sdk/index.ts';
+import { createTestAccount, openTestDatabase } from '../../testing/accounts.ts';
+import { type Balancer, openBalancer } from '../../testing/balancer.ts';
+import { createNamespace, type Namespace } from '../../testing/namespace.ts';
+import { makePill, openPillWriter, type PillWriter } from '../../testing/pills.ts';
+import { startProcess, type TestProcess } from '../../testing/process.ts';
+import { waitFor } from '../../testing/wait.ts';
 
 const SYMBOLS = Array.from({ length: 50 }, (_, n) => `S${n}.T`);
-/** 20 pills every 20 ms: 1,000 a second, where the machine can. */
+/** 20 pills every 20 ms: 1,000 per second if the machine can keep up. */
 const BATCH = 20;
 const EVERY_MS = 20;
 
@@ -46,7 +46,7 @@ async function start(): Promise<TestProcess> {
   return one;
 }
 
-/** Takes an instance out, one way or the other, and puts a new one in its place. */
+/** Stops or kills an instance, and starts a new one in its place. */
 async function replace(old: TestProcess, end: () => Promise<unknown>): Promise<TestProcess> {
   instances.delete(old);
   balancer.use([...instances.values()]);
@@ -54,7 +54,7 @@ async function replace(old: TestProcess, end: () => Promise<unknown>): Promise<T
   return start();
 }
 
-/** A client that resumes, and asks no history: what it has, the streams have given it. */
+/** A client that resumes without REST calls: all its pills come from the streams. */
 function follow(symbols: string | readonly string[]) {
   const stream = createClient({
     apiUrl: 'http://127.0.0.1:1',
@@ -75,13 +75,13 @@ function follow(symbols: string | readonly string[]) {
   return { stream, cursors, gaps, delays, wants, isLive: () => isLive };
 }
 
-test('two instances restarted in turn, and one killed, under load: nothing lost or doubled', async () => {
+test('two instances restarted in turn, and one killed, under load: no loss, no duplicates', async () => {
   let first = await start();
   const second = await start();
   const clients = [...Array.from({ length: 6 }, () => '*'), SYMBOLS.slice(0, 5), [SYMBOLS[9]!]].map(
     follow,
   );
-  await waitFor('all to be live', () => clients.every((client) => client.isLive()));
+  await waitFor('all clients to be live', () => clients.every((client) => client.isLive()));
 
   const written = new Map<string, string>();
   let isWriting = true;
@@ -89,7 +89,7 @@ test('two instances restarted in turn, and one killed, under load: nothing lost 
   const writing = (async () => {
     const startMs = performance.now();
     while (isWriting) {
-      // By the plan, not by the last answer: what a slow turn left behind is caught up with.
+      // By schedule, not by the last answer, so that a slow turn is caught up with.
       const due = Math.floor((performance.now() - startMs) / EVERY_MS) + 1;
       for (; turn < due; turn += 1) {
         const pills = Array.from({ length: BATCH }, (_, n) =>
@@ -121,11 +121,11 @@ test('two instances restarted in turn, and one killed, under load: nothing lost 
 
   for (const { cursors, wants, gaps } of clients) {
     const expected = [...written].filter(([, symbol]) => wants(symbol)).map(([cursor]) => cursor);
-    await waitFor('all of them', () => cursors.length >= expected.length);
+    await waitFor('all pills to arrive', () => cursors.length >= expected.length);
     expect([...cursors].sort()).toEqual(expected.sort());
     expect(gaps).toEqual([]);
   }
-  // Each came back at a moment of its own.
+  // The clients reconnected at different times.
   const delays = clients.flatMap((client) => client.delays);
   expect(delays.length).toBeGreaterThanOrEqual(clients.length);
   expect(new Set(delays).size).toBeGreaterThan(delays.length / 2);

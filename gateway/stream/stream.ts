@@ -1,96 +1,212 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { signGrant } from '../../lib/access/grant.ts';
-import { openKeyring } from '../../lib/access/keyring.ts';
-import { createVenueOf } from '../../lib/calendar/venue-rules.ts';
-import { dedicatedPath } from '../../lib/dedicated/address.ts';
-import type { KafkaClient } from '../../lib/kafka/client.ts';
+import { signGapFillGrant } from '../../domain/access/gap-fill-grant.ts';
+import { openKeyring } from '../../domain/access/keyring.ts';
+import { networkOf } from '../../domain/access/network-of.ts';
+import type { Pepper } from '../../domain/access/pepper.ts';
+import { countSecurityEvent } from '../../domain/access/security-events.ts';
+import { dedicatedPath } from '../../domain/dedicated/dedicated-url.ts';
+import { openOverridesFile } from '../../domain/market/calendars/overrides-file.ts';
+import { createVenueOf } from '../../domain/market/calendars/venue-rules.ts';
+import { openMarkets } from '../../domain/market/quiet/open-markets.ts';
+import type { KafkaClient } from '../../lib/kafka/kafka-client.ts';
+import type { Context } from '../../lib/kafka/log-context.ts';
 import { fetchOffsetBounds, fetchOffsetsAt } from '../../lib/kafka/topics.ts';
-import type { Life } from '../../lib/run.ts';
-import type { TopicSettings } from '../../schemas/avro.ts';
+import type { Lifecycle } from '../../lib/run/run-process.ts';
 import { createPartitioner } from '../../schemas/partition.ts';
 import type { Offsets } from '../../schemas/position.ts';
-import type { SchemaClient } from '../../schemas/registry.ts';
 import type { Micros } from '../../schemas/timestamp.ts';
-import { groupName, topicName } from '../../schemas/topics.ts';
-import { withoutChaos } from './chaos/chaos.ts';
+import { groupName, topicName } from '../../schemas/topic-catalogue.ts';
+import { createClientAddress } from '../http/client-address.ts';
+import { createAccountConnections } from './admission/account-connections.ts';
+import { createAdmission, hasCredential } from './admission/admission.ts';
+import type { StreamKeyring } from './admission/authenticate.ts';
+import { createConnectionLimiter } from './admission/connection-limiter.ts';
+import { openConnectionRecords } from './admission/connection-records.ts';
+import { PendingConnection } from './admission/pending-connection.ts';
+import { createChaos, withoutChaos } from './chaos/chaos.ts';
 import type { StreamConfig } from './config.ts';
-import { followSupervisor } from './dedicated.ts';
-import { createAdmission } from './door/admission.ts';
-import { createDoor } from './door/door.ts';
-import { Doorway } from './door/doorway.ts';
-import { drainConnections } from './door/drain.ts';
-import { createHouse } from './door/house.ts';
-import type { Gate } from './door/member.ts';
-import { createMembers } from './door/members.ts';
-import { openRecords } from './door/records.ts';
-import { createSessions, HEARTBEAT_SLOT_MS } from './door/sessions.ts';
+import { followSupervisor } from './follow-supervisor.ts';
+import { drainConnections } from './hub/drain-connections.ts';
+import { createHub } from './hub/hub.ts';
+import { createConnections, HEARTBEAT_SLOT_MS } from './hub/open-connections.ts';
+import type { ConnectionDeps } from './hub/stream-connection.ts';
 import { LIMITS } from './limits.ts';
-import { statusFrame } from './live/frames.ts';
-import { createHub } from './live/hub.ts';
+import { createLogAvailability } from './log/log-availability.ts';
+import { type LogFeed, openLogFeed } from './log/log-feed.ts';
+import { readSpans } from './log/span-reader.ts';
 import { createStreamMetrics } from './metrics.ts';
-import { type Feed, openFeed } from './past/feed.ts';
-import { createLogWatch } from './past/log-watch.ts';
-import { readPast } from './past/past.ts';
-import { createPromised } from './past/promised.ts';
-import { createResumeDesk, type ResumeDesk } from './past/resume.ts';
-import { openQuiet } from './quiet/open-quiet.ts';
-import { startServer } from './wire/server.ts';
+import { isSecurityClose } from './protocol/close-codes.ts';
+import { statusFrame } from './protocol/server-frames.ts';
+import { createQuiet } from './quiet/quiet.ts';
+import { createResumer, type Resumer } from './replay/resume.ts';
+import { createResumeWindow } from './replay/resume-window.ts';
+import { startServer } from './wire/websocket-server.ts';
 
 const STREAM_PATH = '/api/stream';
-const LOG_WATCH_MS = 500;
-/** Rights that end by the clock end this late at the most. */
+const LOG_CHECK_MS = 500;
+const CHAOS_TICK_MS = 100;
+const QUIET_TICK_MS = 1_000;
+/** Access that expires by the clock ends within this time. */
 const SWEEP_MS = 500;
 
-export interface StreamOptions {
-  readonly config: StreamConfig & { readonly pepper: Buffer };
-  readonly life: Life;
-  readonly client: KafkaClient;
-  readonly schemas: SchemaClient;
-  readonly settings: TopicSettings;
+interface StreamOptions extends Context<StreamConfig & { readonly pepper: Pepper }> {
   readonly nowMicros: () => Micros;
 }
 
+const nowMs = () => performance.now();
+const schedule = (action: () => void, delayMs: number) =>
+  void (delayMs < 1 ? setImmediate(action) : setTimeout(action, delayMs));
+
 /**
- * Builds the process: feed → hub → connections → server. Stopped in reverse: no new connections,
+ * Builds the process: feed → hub → connections → server. It stops in reverse: no new connections,
  * drain, feed.
- * @throws when the log no longer holds what the feed must read, or the address is taken.
+ * @throws when the log no longer holds what the feed must read, the calendar overrides cannot be
+ *   read, or the address is taken.
  */
 export async function openStream(options: StreamOptions): Promise<void> {
-  const { config, life, nowMicros } = options;
+  const { config, life } = options;
   const { dedicated } = config;
-  const nowMs = () => performance.now();
+  const { log } = life;
+  const availability = createLogAvailability(LIMITS.logDownAfterMs);
+  const isReceiving = () => notReady() === undefined && availability.down() === undefined;
+  const fanOut = openFanOut(options, isReceiving);
+  const { hub, connections, metrics } = fanOut;
+  const feed = await openFeed(options, fanOut);
+  const notReady = readiness(feed, life);
+  life.readyWhen(notReady);
+  startNotices(options, fanOut, feed);
+
+  const limiter = createConnectionLimiter(LIMITS, nowMs);
+  const access = openAccess(options);
+  const { accounts, records, keyring } = access;
+  const resumer = withoutChaos(openResumer(options, feed), options.settings.partitions);
+  life.onStop('resumer', resumer.close);
+  const { covers: isInResumeWindow } = await openResumeWindow(options, feed);
+  const admission = createAdmission({
+    keyring,
+    connectionDeps: {
+      ...createConnectionDeps(options, fanOut, access, availability.down),
+      latestPills: feed.latestPills,
+      replayBuffer: feed.replayBuffer,
+      resumer,
+      isInResumeWindow,
+    },
+    limiter,
+    accounts,
+    onOpened(connection) {
+      connections.add(connection);
+      records.opened(connection);
+      metrics.onOpened();
+    },
+    origins: config.origins,
+    log,
+    notReady,
+  });
+  const path = dedicated === undefined ? STREAM_PATH : dedicatedPath(dedicated.name);
+  const server = await startServer({
+    host: config.host,
+    port: config.port,
+    path,
+    otherPaths: [dedicatedPath('*'), ...(dedicated === undefined ? [] : [STREAM_PATH])],
+    limits: LIMITS,
+    log,
+    clientAddress: createClientAddress(config.trustedProxies, log),
+    mayOpen: (handshake) => limiter.mayOpen(networkOf(handshake.address), hasCredential(handshake)),
+    open: (socket, handshake) => new PendingConnection(socket, handshake, admission),
+    notReady,
+  });
+  life.onStop('server', server.close);
+  log.info({ url: `ws://${config.host}:${server.port}${path}` }, 'listening');
+
+  startTimer(life, 'access', accounts.sweep, SWEEP_MS);
+  startTimer(life, 'heartbeats', () => connections.tick(nowMs()), HEARTBEAT_SLOT_MS);
+  watchLog(options, availability, feed.isConnected, fanOut.broadcast);
+  life.onStop('connections', () => {
+    server.stopListening();
+    return drainConnections({ ...LIMITS, connections: connections.all, flush: hub.flush });
+  });
+  if (dedicated !== undefined) {
+    const { offsets } = feed.latestPills;
+    followSupervisor({ connections, offsets, notReady, nowMs, server });
+  }
+}
+
+/** Announces outages of the log to all clients. */
+function watchLog(
+  { life, nowMicros }: StreamOptions,
+  availability: ReturnType<typeof createLogAvailability>,
+  isConnected: () => boolean,
+  broadcast: (frame: Buffer) => void,
+): void {
+  const check = () => {
+    const now = nowMicros();
+    const change = availability.observe(isConnected(), now);
+    if (change === undefined) return;
+    life.log.warn({ state: change.state }, 'the log became unreachable or reachable');
+    broadcast(statusFrame(now, change));
+  };
+  startTimer(life, 'log check', check, LOG_CHECK_MS);
+}
+
+function startTimer(life: Lifecycle, name: string, action: () => void, everyMs: number): void {
+  const timer = setInterval(action, everyMs);
+  life.onStop(name, () => clearInterval(timer));
+}
+
+type FanOut = ReturnType<typeof openFanOut>;
+
+/** Opens the hub, the list of connections, and their observers. */
+function openFanOut(
+  { config, life, settings, nowMicros }: StreamOptions,
+  isReceiving: () => boolean,
+) {
   const hub = createHub({
     frameOutBytesMax: LIMITS.frameOutBytesMax,
     nowMicros,
     nowMs,
-    schedule: (tick, delayMs) =>
-      void (delayMs < 1 ? setImmediate(tick) : setTimeout(tick, delayMs)),
+    schedule,
     onTick: (sentAt, pills, deliveries) => metrics.onTick(sentAt, pills, deliveries),
-    onSubscribed: (seat, symbol) => quiet.onSubscribed(seat, symbol),
+    onSubscribed: (subscriber, symbol) => quiet.onSubscribed(subscriber, symbol),
   });
-  const sessions = createSessions({
+  const connections = createConnections({
     heartbeatMs: LIMITS.heartbeatMs,
     startMs: nowMs(),
     beforeBeats: hub.flush,
-    queueBytesMax: dedicated ? LIMITS.dedicatedQueueBytesMax : LIMITS.processQueueBytesMax,
+    queueBytesMax: config.dedicated ? LIMITS.dedicatedQueueBytesMax : LIMITS.processQueueBytesMax,
   });
-  const metrics = createStreamMetrics(sessions.all);
-  const quiet = openQuiet({
-    ...{ life, hub, connections: sessions.all, settings: options.settings, nowMicros },
-    overridesPath: config.calendarOverrides,
-    venueOf: createVenueOf(config.venueRules),
-    isHearing: () => notReady() === undefined && watch.down() === undefined,
+  const metrics = createStreamMetrics(connections.all);
+  const broadcast = (frame: Buffer) => {
+    hub.flush();
+    for (const connection of [...connections.all()]) connection.send(frame);
+  };
+  const overrides = openOverridesFile(config.calendarOverrides, life.log);
+  const quiet = createQuiet({
+    markets: openMarkets(overrides, createVenueOf(config.venueRules), life),
+    symbolsMax: settings.symbols_max,
+    limits: LIMITS,
+    nowMicros,
+    schedule,
+    isReceiving,
+    subscribersNaming: hub.subscribersNaming,
+    wildcardSubscribers: hub.wildcardSubscribers,
+    broadcast,
   });
+  return { hub, connections, metrics, quiet, broadcast };
+}
 
-  const feed = await openFeed({
-    client: options.client,
-    schemas: options.schemas,
+async function openFeed(options: StreamOptions, { hub, quiet, metrics }: FanOut): Promise<LogFeed> {
+  const { client, schemas, settings, life, config } = options;
+  const feed = await openLogFeed({
+    client,
+    schemas,
     namespace: config.namespace,
-    settings: options.settings,
+    settings,
     log: life.log,
     signal: life.signal,
-    backlogPillsMax: dedicated ? LIMITS.dedicatedBacklogPillsMax : LIMITS.backlogPillsMax,
-    pauseMs: () => hub.spacingMs() - 1, // a timer fires up to one late
+    replayBufferPillsMax: config.dedicated
+      ? LIMITS.dedicatedReplayBufferPillsMax
+      : LIMITS.replayBufferPillsMax,
+    pauseMs: () => hub.spacingMs() - 1, // a timer may fire one ms late
     onPills(pills) {
       quiet.note(pills);
       hub.publish(pills);
@@ -100,136 +216,131 @@ export async function openStream(options: StreamOptions): Promise<void> {
     onFatal: life.fail,
   });
   life.onStop('feed', () => Promise.race([feed.close(), sleep(LIMITS.feedCloseMs)]));
-  const notReady = readiness(feed, life);
-  life.readyWhen(notReady);
-
-  const watch = createLogWatch(LIMITS.logDownAfterMs);
-  quiet.begin(feed.board);
-  const admission = createAdmission(LIMITS, nowMs);
-  const { namespace, databaseUrl, pepper } = config;
-  const keyring = openKeyring({ databaseUrl, namespace, pepper, log: life.log, name: 'stream' });
-  life.onStop('keyring', keyring.close);
-  const gate: Gate = { ...keyring, onlyAccountId: dedicated?.accountId };
-  const members = createMembers(gate, Date.now, life.log);
-  life.onStop('members', members.close);
-  const records = openRecords({ databaseUrl, namespace, log: life.log });
-  life.onStop('records', records.close);
-  const resume = withoutChaos(openResume(options, feed), options.settings.partitions);
-  life.onStop('resume', resume.close);
-  const promised = await openPromised(options, feed);
-  const house = createHouse({
-    ...{ hub, board: feed.board, backlog: feed.backlog, nowMicros, nowMs },
-    ...{ resume, members, sessions, metrics, records },
-    partitionOf: createPartitioner(options.settings.partitions),
-    isPromised: promised.covers,
-    grant: (accountId, missed) => {
-      const endsAtS = Math.floor(Date.now() / 1000) + LIMITS.grantS;
-      return signGrant({ accountId, ...missed }, endsAtS, pepper);
-    },
-    // While the log is away nobody knows whether the generator is silent.
-    generator: (now) =>
-      watch.down() === undefined
-        ? quiet.generator(now)
-        : { ...quiet.generator(now), state: 'unknown' },
-    logDown: watch.down,
-    onFault: (error) => life.log.error({ err: error }, 'a connection failed'),
-  });
-  const { origins } = config;
-  const door = createDoor({
-    ...{ keyring: gate, house, admission, members, sessions, metrics, records, origins, notReady },
-    log: life.log,
-  });
-  const path = dedicated === undefined ? STREAM_PATH : dedicatedPath(dedicated.name);
-  const server = await startServer({
-    host: config.host,
-    port: config.port,
-    path,
-    limits: LIMITS,
-    log: life.log,
-    mayOpen: admission.mayOpen,
-    open: (socket, handshake) => new Doorway(socket, handshake, door),
-    notReady,
-  });
-  life.onStop('server', server.close);
-  life.log.info({ url: `ws://${config.host}:${server.port}${path}` }, 'listening');
-
-  const sweep = setInterval(members.sweep, SWEEP_MS);
-  const wheel = setInterval(() => sessions.tick(nowMs()), HEARTBEAT_SLOT_MS);
-  const watcher = setInterval(() => {
-    const now = nowMicros();
-    const change = watch.observe(feed.isConnected(), now);
-    if (change === undefined) return;
-    life.log.warn({ state: change.state }, 'the log is away or back');
-    hub.flush();
-    for (const connection of [...sessions.all()]) connection.tell(statusFrame(now, change));
-  }, LOG_WATCH_MS);
-  life.onStop('timers', () => {
-    clearInterval(sweep);
-    clearInterval(wheel);
-    clearInterval(watcher);
-  });
-  life.onStop('connections', async () => {
-    server.stopListening();
-    await drainConnections({
-      connections: sessions.all,
-      flush: hub.flush,
-      drainMs: LIMITS.drainMs,
-      reconnectJitterMs: LIMITS.reconnectJitterMs,
-    });
-  });
-  if (dedicated !== undefined) {
-    followSupervisor({ sessions, offsets: () => feed.board.offsets, notReady, nowMs, server });
-  }
+  return feed;
 }
 
-/** Which positions are young enough: looked at now, since many come back to a new process. */
-async function openPromised({ client, config, life }: StreamOptions, { board }: Feed) {
+/** Starts the notices of quiet symbols and the feed of `TEST:CHAOS`. */
+function startNotices(
+  { settings, nowMicros, life }: StreamOptions,
+  { hub, quiet, connections }: FanOut,
+  { latestPills }: LogFeed,
+) {
+  quiet.seed(latestPills);
+  // Builds the calendars of all known symbols, some 10 ms each, before clients connect.
+  quiet.generator(nowMicros());
+  startTimer(life, 'quiet', quiet.tick, QUIET_TICK_MS);
+  const { partitions: partition } = settings;
+  const chaos = createChaos({ hub, partition, connections: connections.all, nowMicros });
+  startTimer(life, 'chaos', chaos.tick, CHAOS_TICK_MS);
+}
+
+type Access = ReturnType<typeof openAccess>;
+
+/** Opens the parts that handle accounts: the keyring, their connections, and the records of these. */
+function openAccess({ config, life }: StreamOptions) {
+  const { namespace, databaseUrl, pepper, dedicated } = config;
+  const opened = openKeyring({ databaseUrl, namespace, pepper, log: life.log, name: 'stream' });
+  life.onStop('keyring', opened.close);
+  const keyring: StreamKeyring = { ...opened, onlyAccountId: dedicated?.accountId };
+  const accounts = createAccountConnections(keyring, Date.now, life.log);
+  life.onStop('accounts', accounts.close);
+  const records = openConnectionRecords({ databaseUrl, namespace, log: life.log });
+  life.onStop('records', records.close);
+  return { keyring, accounts, records };
+}
+
+function createConnectionDeps(
+  { config, life, settings, nowMicros }: StreamOptions,
+  { hub, quiet, connections, metrics }: FanOut,
+  { accounts, records }: Access,
+  logDown: ConnectionDeps['logDown'],
+): Omit<ConnectionDeps, 'latestPills' | 'replayBuffer' | 'resumer' | 'isInResumeWindow'> {
+  return {
+    hub,
+    limits: LIMITS,
+    nowMicros,
+    nowMs,
+    later: (action) => void setImmediate(action),
+    logDown,
+    // While the log is unreachable, nothing is known about the generator.
+    generator: (now) =>
+      logDown() === undefined
+        ? quiet.generator(now)
+        : { ...quiet.generator(now), state: 'unknown' },
+    partitionOf: createPartitioner(settings.partitions),
+    grant(accountId, missed) {
+      const endsAtS = Math.floor(Date.now() / 1000) + LIMITS.grantS;
+      return signGapFillGrant({ accountId, ...missed }, endsAtS, config.pepper);
+    },
+    onFault: (error) => life.log.error({ err: error }, 'a connection failed'),
+    onClosed(connection, reason) {
+      connections.remove(connection);
+      accounts.remove(connection);
+      records.closed(connection);
+      metrics.onClosed(connection, reason);
+      if (isSecurityClose(reason)) countSecurityEvent(`socket_${reason}`, connection.address);
+    },
+  };
+}
+
+/** Opens the resume window, filled at once, since many clients resume at a new process. */
+async function openResumeWindow({ client, config, life }: StreamOptions, { latestPills }: LogFeed) {
   const topic = topicName(config.namespace, 'pills');
-  const promised = createPromised({
-    ...{ board, maxAgeS: LIMITS.resumeMaxAgeS, nowMs: Date.now, log: life.log },
+  const window = createResumeWindow({
+    latestPills,
+    maxAgeS: LIMITS.resumeMaxAgeS,
+    nowMs: Date.now,
+    log: life.log,
     offsetsAt: (timeMs) => fetchOffsetsAt(client, topic, timeMs),
     bounds: () => fetchOffsetBounds(client, topic),
   });
-  await promised.refresh();
-  const timer = setInterval(promised.refresh, LIMITS.promisedForMs);
-  life.onStop('promised positions', () => clearInterval(timer));
-  return promised;
+  await window.refresh();
+  startTimer(life, 'resume window', window.refresh, LIMITS.resumeWindowRefreshMs);
+  return window;
 }
 
-/** The desk for those who come back, over this process's own way to the log. */
-function openResume(options: StreamOptions, { board, backlog, partitions }: Feed): ResumeDesk {
-  const { client, schemas, settings, life, config } = options;
+/** Opens the resumer, which reads the log with consumers of its own. */
+function openResumer(
+  { client, schemas, settings, life, config }: StreamOptions,
+  { latestPills, replayBuffer, partitions }: LogFeed,
+): Resumer {
   const topic = topicName(config.namespace, 'pills');
-  const groupPrefix = groupName(config.namespace, 'stream-past');
-  const place = { client, schemas, settings, topic, groupPrefix, board, log: life.log };
+  const groupPrefix = groupName(config.namespace, 'stream-replay');
+  const reader = { client, schemas, settings, topic, groupPrefix, latestPills, log: life.log };
   const { dedicatedLogReplayPillsMax, logReplayPillsMax } = LIMITS;
-  const limits = {
-    ...LIMITS,
-    logReplayPillsMax: config.dedicated ? dedicatedLogReplayPillsMax : logReplayPillsMax,
-  };
-  let begins: Promise<Offsets> | undefined;
-  return createResumeDesk({
-    ...{ board, backlog, limits },
+  return createResumer({
+    latestPills,
+    replayBuffer,
+    limits: {
+      ...LIMITS,
+      logReplayPillsMax: config.dedicated ? dedicatedLogReplayPillsMax : logReplayPillsMax,
+    },
     partitions: () => partitions,
     offsetsAt: (timeMs) => fetchOffsetsAt(client, topic, timeMs),
-    begins() {
-      if (begins !== undefined) return begins;
-      const forget = () => {
-        begins = undefined;
-      };
-      begins = fetchOffsetBounds(client, topic).then(
-        (bounds) => new Map([...bounds].map(([partition, { low }]) => [partition, low])),
-      );
-      begins.then(() => setTimeout(forget, LIMITS.logBeginsForMs).unref(), forget);
-      return begins;
-    },
-    readPast: (spans, onPill, signal) => readPast(place, spans, onPill, signal),
+    logStarts: createLogStarts(client, topic),
+    readSpans: (spans, onPill, signal) => readSpans(reader, spans, onPill, signal),
     onError: (error) => life.log.warn({ err: error }, 'a resume could not be prepared'),
   });
 }
 
-/** @returns what tells why the process cannot serve: only one that knows all there was does. */
-function readiness(feed: Feed, life: Life): () => string | undefined {
+/** The first offsets that the log holds, cached for some seconds. */
+function createLogStarts(client: KafkaClient, topic: string): () => Promise<Offsets> {
+  let starts: Promise<Offsets> | undefined;
+  const forget = () => {
+    starts = undefined;
+  };
+  return () => {
+    if (starts !== undefined) return starts;
+    starts = fetchOffsetBounds(client, topic).then(
+      (bounds) => new Map([...bounds].map(([partition, { low }]) => [partition, low])),
+    );
+    starts.then(() => setTimeout(forget, LIMITS.logStartCacheMs).unref(), forget);
+    return starts;
+  };
+}
+
+/** @returns why the process is not ready: it must have read the log to its end */
+function readiness(feed: LogFeed, life: Lifecycle): () => string | undefined {
   let caughtUp = false;
   void feed.caughtUp.then(() => {
     caughtUp = true;

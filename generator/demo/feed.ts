@@ -1,47 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { nowMicros } from '../../lib/clock.ts';
 import {
   createCounter,
   createGauge,
   createHistogram,
   LATENCY_BUCKETS_S,
-} from '../../lib/metrics.ts';
+} from '../../lib/metrics/metrics.ts';
+import { nowMicros } from '../../lib/timing/clock.ts';
 import type { Pill } from '../../schemas/pill.ts';
 import type { Sender } from '../sender.ts';
 import type { Market } from './market.ts';
 
-export interface FeedOptions {
-  readonly market: Market;
-  /** @param epochMs Unix ms */
-  readonly marketStateOf: (symbol: string, epochMs: number) => string;
-  readonly sender: Sender;
-  readonly pillsPerS: number;
-  /** Begins every id; another one for each start of the process. */
-  readonly run: string;
-  readonly signal: AbortSignal;
-}
-
-/** What a feed has done since it began. */
-export interface FeedFigures {
-  readonly made: number;
-  readonly acknowledged: number;
-  readonly refused: number;
-  /** Waited for longer than the feed keeps them. */
-  readonly dropped: number;
-  readonly waiting: number;
-}
-
-export interface Feed {
-  /** Why the feed is not at work, else undefined. */
-  trouble(): string | undefined;
-  figures(): FeedFigures;
-  /** Resolves when the signal was aborted and the last call is answered. */
-  readonly ended: Promise<void>;
-}
-
 /**
- * While ingest is away the pills of so long wait (of a slow market 1,000 of them); older ones are
- * dropped, as a live generator would. Of a pause of the process itself no more than this is made up.
+ * While ingest is away, the pills of this period wait (at least 1,000 of a slow market); older ones
+ * are dropped, as in a live generator. After a pause of the process, at most this period is made up.
  */
 const WAIT_S_MAX = 30;
 const BATCH_MAX = 500;
@@ -49,7 +20,7 @@ const TICK_MS = 5;
 
 const pills = createCounter({
   name: 'pillole_demo_pills_total',
-  help: 'Pills of the demo market, by what became of them.',
+  help: 'Pills of the demo market, by outcome.',
   labelNames: ['outcome'] as const,
 });
 const waitingPills = createGauge({
@@ -58,13 +29,28 @@ const waitingPills = createGauge({
 });
 const callSeconds = createHistogram({
   name: 'pillole_demo_call_seconds',
-  help: 'From sending a batch of the demo market to its answer, with all tries.',
+  help: 'Time from sending a batch of the demo market to its answer, retries included.',
   buckets: LATENCY_BUCKETS_S,
 });
 
 /** Sends the market's signals when each is due, in order, one call at a time. */
-export function startFeed(options: FeedOptions): Feed {
-  const { market, marketStateOf, sender, pillsPerS, run, signal } = options;
+export function startFeed({
+  market,
+  marketStateOf,
+  sender,
+  pillsPerS,
+  run,
+  signal,
+}: {
+  readonly market: Market;
+  /** @param epochMs Unix ms */
+  readonly marketStateOf: (symbol: string, epochMs: number) => string;
+  readonly sender: Sender;
+  readonly pillsPerS: number;
+  /** Prefix of every id; different for each start of the process. */
+  readonly run: string;
+  readonly signal: AbortSignal;
+}) {
   const waitingMax = Math.max(1_000, Math.ceil(WAIT_S_MAX * pillsPerS));
   let waiting: Pill[] = [];
   let inCall = 0;
@@ -79,7 +65,7 @@ export function startFeed(options: FeedOptions): Feed {
   const makeDue = () => {
     const elapsedS = (performance.now() - startedMs) / 1000;
     const nowMs = nowMicros() / 1000;
-    // What fell due while the process stood still (a suspended laptop) is not made up for.
+    // Pills that fell due while the process was suspended (a sleeping laptop) are skipped.
     const missedS = elapsedS - next.atS - WAIT_S_MAX;
     if (missedS > 0) startedMs += missedS * 1000;
     const dueS = Math.min(elapsedS, next.atS + WAIT_S_MAX);
@@ -115,7 +101,7 @@ export function startFeed(options: FeedOptions): Feed {
     refused += sent.refused.length;
     pills.inc({ outcome: 'ok' }, sent.ok + sent.replayed);
     pills.inc({ outcome: 'refused' }, sent.refused.length);
-    // The same pills with the same ids, before all newer ones.
+    // Unacknowledged pills are sent again with the same ids, before all newer ones.
     const again = new Set(sent.unknown.map(({ index }) => index));
     waiting = [...batch.filter((_, index) => again.has(index)), ...waiting];
     waitingPills.set(waiting.length);
@@ -132,10 +118,11 @@ export function startFeed(options: FeedOptions): Feed {
     }
   };
   return {
+    /** Reason why the feed makes no progress; undefined when it does. */
     trouble: () => trouble,
-    figures: () => ({
-      ...{ made, acknowledged, refused, dropped, waiting: waiting.length + inCall },
-    }),
+    /** Counts since the start; `dropped` at the bound of waiting pills. */
+    figures: () => ({ made, acknowledged, refused, dropped, waiting: waiting.length + inCall }),
+    /** Resolves when the signal is aborted and the last call is answered. */
     ended: work(),
   };
 }

@@ -1,13 +1,13 @@
-import type { VenueOf } from '../../lib/calendar/venue-rules.ts';
+import type { VenueOf } from '../../domain/market/calendars/venue-rules.ts';
 import type { Listing } from './market.ts';
 
 type Named = Omit<Listing, 'venue'>;
 
-const listing = (symbol: string, meanSpread: number, weight = 1): Named => ({
-  ...{ symbol, meanSpread, weight },
-});
+const listing = (symbol: string, meanSpread: number, weight = 1): Named => {
+  return { symbol, meanSpread, weight };
+};
 
-/** Well-known symbols with spreads of a plausible size; neither quotes nor weights are of a source. */
+/** Well-known symbols with plausible spreads; the spreads and weights are invented. */
 const NAMED: readonly Named[] = [
   // Tokyo
   listing('7203.T', 0.035, 2),
@@ -69,7 +69,7 @@ const NAMED: readonly Named[] = [
   listing('USD/HKD', 0.008, 0.5),
 ];
 
-/** The symbols of the demo market, each at its venue. */
+/** The symbols of the demo market, with their venues. */
 export function placedListings(venueOf: VenueOf): Listing[] {
   return NAMED.map((named) => ({ ...named, venue: venueOf(named.symbol) ?? 'ALWAYS' }));
 }

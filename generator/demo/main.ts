@@ -1,6 +1,6 @@
-import { createKafkaClient } from '../../lib/kafka/client.ts';
-import { type Life, runProcess } from '../../lib/run.ts';
-import { createMarkets } from '../../lib/signal/markets.ts';
+import { createMarkets } from '../../domain/market/quiet/markets.ts';
+import { createKafkaClient } from '../../lib/kafka/kafka-client.ts';
+import { type Lifecycle, runProcess } from '../../lib/run/run-process.ts';
 import { createSchemaClient } from '../../schemas/registry.ts';
 import { createHttpSender } from '../http-sender.ts';
 import { openKafkaSender } from '../kafka-sender.ts';
@@ -10,7 +10,7 @@ import { startFeed } from './feed.ts';
 import { placedListings } from './listings.ts';
 import { createMarket } from './market.ts';
 
-const TELL_EVERY_MS = 30_000;
+const REPORT_INTERVAL_MS = 30_000;
 
 await runProcess('demo', readDemoConfig, async (config, life) => {
   const sender = await openSender(config, life);
@@ -24,21 +24,24 @@ await runProcess('demo', readDemoConfig, async (config, life) => {
     run: `demo-${Date.now().toString(36)}`,
     signal: life.signal,
   });
-  const tell = () => life.log.info(feed.figures(), 'demo market');
-  const telling = setInterval(tell, TELL_EVERY_MS);
+  const report = () => life.log.info(feed.figures(), 'demo market');
+  const timer = setInterval(report, REPORT_INTERVAL_MS);
   life.onStop('feed', async () => {
-    clearInterval(telling);
+    clearInterval(timer);
     await feed.ended;
-    tell();
+    report();
   });
   life.readyWhen(feed.trouble);
   feed.ended.catch(life.fail);
 });
 
-function openSender(config: DemoConfig, { log, signal }: Life): Sender | Promise<Sender> {
+function openSender(config: DemoConfig, { log, signal }: Lifecycle): Sender | Promise<Sender> {
   const retry: RetryPolicy = {
-    ...{ triesMax: 3, firstMs: 100, maxMs: 1_000, signal },
-    onRetry: (reason) => log.warn({ reason }, 'sends again, with the same ids'),
+    triesMax: 3,
+    firstMs: 100,
+    maxMs: 1_000,
+    signal,
+    onRetry: (reason) => log.warn({ reason }, 'retrying with the same ids'),
   };
   if (config.way === 'http') {
     return createHttpSender({ url: config.ingestUrl, credential: config.credential, retry });
@@ -46,6 +49,8 @@ function openSender(config: DemoConfig, { log, signal }: Life): Sender | Promise
   return openKafkaSender({
     client: createKafkaClient(config.kafkaBrokers, 'demo', log),
     schemas: createSchemaClient(config.registryUrl, config.namespace),
-    ...{ namespace: config.namespace, source: 'demo', retry },
+    namespace: config.namespace,
+    source: 'demo',
+    retry,
   });
 }

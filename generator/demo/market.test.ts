@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { createVenueOf, NO_RULES } from '../../lib/calendar/venue-rules.ts';
-import { nowMicros } from '../../lib/clock.ts';
+import { createVenueOf, NO_RULES } from '../../domain/market/calendars/venue-rules.ts';
+import { nowMicros } from '../../lib/timing/clock.ts';
 import { checkPill } from '../../schemas/pill.ts';
 import { placedListings } from './listings.ts';
 import { createMarket, type Signal } from './market.ts';
@@ -21,7 +21,7 @@ function bySymbol(all: readonly Signal[]): Map<string, Signal[]> {
 
 const hour = signals(3, 3_600 * PILLS_PER_S);
 
-it('one seed is one market, another seed another one', () => {
+it('equal seeds give equal markets, and another seed gives another market', () => {
   expect(signals(7, 500)).toEqual(signals(7, 500));
   expect(signals(7, 500)).not.toEqual(signals(8, 500));
 });
@@ -43,7 +43,7 @@ it('every signal makes a valid pill, of every symbol', () => {
   expect(new Set(hour.map(({ symbol }) => symbol)).size).toBe(LISTINGS.length);
 });
 
-it('time goes on, at the mean rate, with bursts of one venue', () => {
+it('signals come in order, at the mean rate, with bursts of one venue', () => {
   expect(hour.every(({ atS }, n) => n === 0 || atS >= hour[n - 1]!.atS)).toBe(true);
   expect(hour.length / hour.at(-1)!.atS).toBeGreaterThan(0.95 * PILLS_PER_S);
   expect(hour.length / hour.at(-1)!.atS).toBeLessThan(1.05 * PILLS_PER_S);
@@ -75,7 +75,7 @@ it('spreads stay around their mean, and jump at times', () => {
 });
 
 it('confidence is how often the spread is narrower a minute later', () => {
-  const buckets = Array.from({ length: 5 }, () => ({ narrowed: 0, all: 0, told: 0 }));
+  const buckets = Array.from({ length: 5 }, () => ({ narrowed: 0, all: 0, predicted: 0 }));
   for (const own of bySymbol(hour).values()) {
     let later = 0;
     for (const signal of own) {
@@ -84,12 +84,12 @@ it('confidence is how often the spread is narrower a minute later', () => {
       if (settled === undefined) break;
       const bucket = buckets[Math.min(4, Math.floor(signal.confidence / 20))]!;
       bucket.all += 1;
-      bucket.told += signal.confidence / 100;
+      bucket.predicted += signal.confidence / 100;
       if (settled.gross_spread_percent < signal.gross_spread_percent) bucket.narrowed += 1;
     }
   }
-  for (const { narrowed, all, told } of buckets) {
+  for (const { narrowed, all, predicted } of buckets) {
     expect(all).toBeGreaterThan(1_000);
-    expect(Math.abs(narrowed / all - told / all)).toBeLessThan(0.1);
+    expect(Math.abs(narrowed / all - predicted / all)).toBeLessThan(0.1);
   }
 });

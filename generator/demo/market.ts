@@ -1,4 +1,4 @@
-import type { Place } from '../../lib/calendar/venue-rules.ts';
+import type { TradingVenue } from '../../domain/market/calendars/venue-rules.ts';
 import type { Pill } from '../../schemas/pill.ts';
 import { createRegime, type Regime } from './bursts.ts';
 import { createRandom, type Random } from './random.ts';
@@ -6,23 +6,19 @@ import { createRandom, type Random } from './random.ts';
 /** A symbol of the market. */
 export interface Listing {
   readonly symbol: string;
-  readonly venue: Place;
-  /** What the spread reverts to, in percent of mid. */
+  readonly venue: TradingVenue;
+  /** Mean to which the spread reverts, in percent of mid. */
   readonly meanSpread: number;
-  /** How often it is heard of, against a weight of 1. */
+  /** Frequency of its signals, relative to a weight of 1. */
   readonly weight: number;
 }
 
-/** The model's part of a pill, and when it happens: seconds since the market began. */
+/** The model's part of a pill, and its time in seconds since the start of the market. */
 export interface Signal extends Pick<Pill, 'symbol' | 'gross_spread_percent' | 'confidence'> {
   readonly atS: number;
 }
 
-/** A market that its seed decides wholly: neither the clock nor who asks has a part in it. */
-export interface Market {
-  /** The next signal; times never go back. */
-  next(): Signal;
-}
+export type Market = ReturnType<typeof createMarket>;
 
 interface State {
   readonly listing: Listing;
@@ -31,44 +27,43 @@ interface State {
   movedAtS: number;
 }
 
-/** What is left of a deviation after a while falls by 1/e in this time. */
+/** Time constant: a deviation decays by a factor of e in this time. */
 const REVERSION_S = 90;
 /** Standard deviation of the deviation in the long run, outside bursts. */
 const SPREAD_OF_DEVIATION = 0.25;
-/** In a burst the noise of its venue is so many times as large. */
+/** Factor of a venue's noise in a burst. */
 const BURST_NOISE = 2;
-/** News, a large order: a jump upwards, so seldom in each symbol; in a burst of its venue sooner. */
+/** Mean time between upward jumps (news, a large order) of a symbol; shorter in a burst. */
 const JUMP_EVERY_S = 900;
 const JUMP_EVERY_S_IN_BURST = 60;
 const JUMP_MEAN = 0.6;
-/** What `confidence` speaks of. */
+/** Horizon of the prediction that `confidence` expresses. */
 const HORIZON_S = 60;
 
 /**
- * A mean-reverting market: the logarithm of each symbol's spread is an Ornstein-Uhlenbeck process
- * with upward jumps, and venues have bursts in which more happens. Signals arrive as a Poisson
- * process. @param pillsPerS mean rate over calm and bursts
+ * A market fully determined by its seed, independent of the clock and of the caller. The logarithm of
+ * each symbol's spread is an Ornstein-Uhlenbeck process with upward jumps, and venues have bursts of
+ * higher activity. Signals arrive as a Poisson process.
+ * @param pillsPerS mean rate over calm and bursts
  */
-export function createMarket(
-  seed: number,
-  pillsPerS: number,
-  listings: readonly Listing[],
-): Market {
+export function createMarket(seed: number, pillsPerS: number, listings: readonly Listing[]) {
   const random = createRandom(seed);
-  const states: State[] = listings.map((listing) => ({
-    ...{ listing, deviation: random.normal() * SPREAD_OF_DEVIATION, movedAtS: 0 },
-  }));
-  const regime = createRegime(random, [...new Set(listings.map(({ venue }) => venue))]);
-  const chooserOf = new Map<Place | undefined, () => State>([
+  const states: State[] = listings.map((listing) => {
+    return { listing, deviation: random.normal() * SPREAD_OF_DEVIATION, movedAtS: 0 };
+  });
+  const venues = [...new Set(listings.map(({ venue }) => venue))];
+  const regime = createRegime(random, venues);
+  const chooserOf = new Map<TradingVenue | undefined, () => State>([
     [undefined, createChooser(random, states)],
   ]);
-  for (const venue of new Set(listings.map((listing) => listing.venue))) {
+  for (const venue of venues) {
     const own = states.filter(({ listing }) => listing.venue === venue);
     chooserOf.set(venue, createChooser(random, own));
   }
   let atS = 0;
   return {
-    next() {
+    /** The next signal; times never go back. */
+    next(): Signal {
       atS += random.exponential(1 / (pillsPerS * regime.rateFactor()));
       regime.advanceTo(atS);
       const state = chooserOf.get(regime.venueOfNext())!();
@@ -84,7 +79,7 @@ export function createMarket(
   };
 }
 
-/** The exact step of an Ornstein-Uhlenbeck process over any time, and the jumps in it. */
+/** The exact step of an Ornstein-Uhlenbeck process over any time, with its jumps. */
 function move(state: State, atS: number, { burstOf }: Regime, random: Random): void {
   const elapsedS = atS - state.movedAtS;
   state.movedAtS = atS;
@@ -98,16 +93,16 @@ function move(state: State, atS: number, { burstOf }: Regime, random: Random): v
 }
 
 /**
- * Chance that the spread is narrower in a minute than now, of the model without jumps: after a time
- * h the deviation x is normal with mean x·k and variance s²(1 − k²), k = exp(−h / reversion), so the
- * chance of less than x is Φ(x(1 − k) / (s √(1 − k²))).
+ * Probability that the spread is narrower in a minute than now, in the model without jumps: after a
+ * time h the deviation x is normal with mean x·k and variance s²(1 − k²), k = exp(−h / reversion), so
+ * the probability of a value below x is Φ(x(1 − k) / (s √(1 − k²))).
  */
 function narrowsChance(deviation: number): number {
   const kept = Math.exp(-HORIZON_S / REVERSION_S);
   return normalCdf((deviation * (1 - kept)) / (SPREAD_OF_DEVIATION * Math.sqrt(1 - kept * kept)));
 }
 
-/** Φ by the logistic curve, right to 0.01 (Johnson, Kotz, Balakrishnan 1995, 23.2: factor 1.702). */
+/** Φ by the logistic curve, to 0.01 (Johnson, Kotz, Balakrishnan 1995, 23.2: factor 1.702). */
 function normalCdf(z: number): number {
   return 1 / (1 + Math.exp(-1.702 * z));
 }

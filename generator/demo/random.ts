@@ -1,15 +1,10 @@
-/** A source of randomness that a seed decides wholly. */
-export interface Random {
-  /** Uniform in [0, 1). */
-  next(): number;
-  /** Standard normal. */
-  normal(): number;
-  /** Exponentially distributed with a mean. */
-  exponential(mean: number): number;
-}
+export type Random = ReturnType<typeof createRandom>;
 
-/** mulberry32 (T. Ettinger, public domain): 32 bits of state, enough for a demo's looks. */
-export function createRandom(seed: number): Random {
+/**
+ * A generator fully determined by its seed: mulberry32 (T. Ettinger, public domain) has 32 bits of
+ * state, sufficient for a demo.
+ */
+export function createRandom(seed: number) {
   let state = seed >>> 0;
   const next = () => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -18,10 +13,12 @@ export function createRandom(seed: number): Random {
     return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
   };
   return {
+    /** Uniform in [0, 1). */
     next,
     // 1 - u keeps the logarithm's argument above 0.
-    exponential: (mean) => -mean * Math.log(1 - next()),
-    // Box and Muller (1958).
+    /** Exponentially distributed with a mean. */
+    exponential: (mean: number) => -mean * Math.log(1 - next()),
+    /** Standard normal, by Box and Muller (1958). */
     normal: () => Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next()),
   };
 }

@@ -1,5 +1,5 @@
-// Writes one pill to Kafka as Avro, without the gateway and without any code of pillole: kafkajs and
-// its registry client are all it needs. Prints the pill's cursor. After `npm run build`:
+// Writes one pill to Kafka as Avro, without the gateway and without code of pillole: it needs only
+// kafkajs and its registry client. Prints the pill's cursor. After `npm run build`:
 // node dist/generator/examples/direct-producer.js --brokers host:port --registry http://…/ccompat/v7
 import { parseArgs } from 'node:util';
 import { SchemaRegistry } from '@kafkajs/confluent-schema-registry';
@@ -14,12 +14,12 @@ const { values: flags } = parseArgs({
     symbol: { type: 'string', default: '7203.T' },
     spread: { type: 'string', default: '0.125' },
     state: { type: 'string', default: 'open' },
-    confidence: { type: 'string', default: '0.9' },
+    confidence: { type: 'string', default: '90' },
   },
 });
 
 const registry = new SchemaRegistry({ host: flags.registry });
-// The published schema (schemas/pill.avsc). A producer that registers its own text instead makes
+// The published schema (schemas/pill.avsc). A producer that registers its own text instead creates
 // a new version of the contract by accident.
 const schemaId = await registry.getLatestSchemaId(`${flags.topic}-value`);
 const value = await registry.encode(schemaId, {
@@ -33,7 +33,7 @@ const value = await registry.encode(schemaId, {
 });
 
 const kafka = new Kafka({ brokers: flags.brokers.split(','), logLevel: logLevel.ERROR });
-// The key decides the partition by murmur2: kafkajs's default partitioner does that.
+// The key decides the partition by murmur2, as in kafkajs's default partitioner.
 const producer = kafka.producer({ allowAutoTopicCreation: false });
 await producer.connect();
 const [written] = await producer.send({

@@ -2,16 +2,16 @@ import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { packageRoot } from '../../lib/files/package-root.ts';
 import { readAll } from '../../lib/kafka/read-all.ts';
-import { packageRoot } from '../../lib/root.ts';
-import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
-import { startProcess } from '../../lib/testing/process.ts';
-import { makePython } from '../../lib/testing/python.ts';
-import { waitFor } from '../../lib/testing/wait.ts';
 import { createDecoder, type RejectedRecord } from '../../schemas/avro.ts';
 import { partitionOf } from '../../schemas/partition.ts';
 import { formatCursor, parseCursor } from '../../schemas/position.ts';
-import { topicName } from '../../schemas/topics.ts';
+import { topicName } from '../../schemas/topic-catalogue.ts';
+import { createNamespace, type Namespace } from '../../testing/namespace.ts';
+import { startProcess } from '../../testing/process.ts';
+import { makePython } from '../../testing/python.ts';
+import { waitFor } from '../../testing/wait.ts';
 
 const run = promisify(execFile);
 const examples = path.join(packageRoot, 'generator', 'examples');
@@ -28,7 +28,7 @@ function commonArgs(): string[] {
   return ['--brokers', kafkaBrokers, '--registry', registryUrl, '--topic', topic];
 }
 
-/** The record that a printed cursor names, decoded as our consumers do. */
+/** The record at a printed cursor, decoded as in the consumers. */
 async function recordAt(printed: string) {
   const cursor = parseCursor(printed.trim())!;
   const records = await readAll(namespace.client, topicName(namespace.name, 'pills'));
@@ -66,7 +66,7 @@ function expected(symbol: string, id: string, source: string) {
 
 const FIGURES = ['--spread', '0.25', '--state', 'closed', '--confidence', '0.5'];
 
-it('the TypeScript example writes a pill that our consumers read', async () => {
+it('the TypeScript example writes a pill that the consumers read', async () => {
   const entry = path.join(packageRoot, 'dist', 'generator', 'examples', 'direct-producer.js');
   const args = [...commonArgs(), '--symbol', 'USD/JPY', '--id', 'from-ts', ...FIGURES];
   const { stdout } = await run(process.execPath, [entry, ...args]);
@@ -85,21 +85,21 @@ describe.skipIf('reason' in made)(`the Python example${reason}`, () => {
     return stdout.trim();
   };
 
-  it('writes a pill that our consumers read, in the right partition', async () => {
+  it('writes a pill that the consumers read, in the right partition', async () => {
     const record = await recordAt(
       await produce('--symbol', '7203.T', '--id', 'from-py', ...FIGURES),
     );
     expect(record).toMatchObject(expected('7203.T', 'from-py', 'direct_producer.py'));
   });
 
-  it('makes no new version of the schema', async () => {
+  it('registers no new version of the schema', async () => {
     const subject = `${topicName(namespace.name, 'pills')}-value`;
     const url = `${namespace.engines.registryUrl}/subjects/${subject}/versions`;
     expect(await (await fetch(url)).json()).toEqual([1]);
   });
 
   it("with librdkafka's own partitioner a pill ends rejected as wrong_partition", async () => {
-    // librdkafka's consistent_random is CRC32(key) mod count: 0 for this one, murmur2 says 1.
+    // librdkafka's consistent_random is CRC32(key) mod count: 0 for this key, while murmur2 gives 1.
     expect([crc32('7203.T') % PARTITIONS, partitionOf('7203.T', PARTITIONS)]).toEqual([0, 1]);
     const cursor = await produce('--symbol', '7203.T', '--id', 'astray', '--default-partitioner');
     expect(cursor).toMatch(/^0-/);

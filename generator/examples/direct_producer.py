@@ -1,4 +1,4 @@
-"""Writes one pill to Kafka as Avro with confluent-kafka, without our gateway. Prints its cursor.
+"""Writes one pill to Kafka as Avro with confluent-kafka, without the gateway. Prints its cursor.
 
     pip install -r requirements.txt
     python direct_producer.py --brokers 127.0.0.1:9092 --registry http://…/apis/ccompat/v7
@@ -23,16 +23,16 @@ args.add_argument("--spread", type=float, default=0.125)
 args.add_argument("--state", default="open")
 args.add_argument("--confidence", type=float, default=0.9)
 args.add_argument("--default-partitioner", action="store_true",
-                  help="what NOT to do: most of these pills are rejected as wrong_partition")
+                  help="do NOT use: most of these pills are rejected as wrong_partition")
 flags = args.parse_args()
 
 settings = {"bootstrap.servers": flags.brokers, "acks": "all"}
 if not flags.default_partitioner:
-    settings["partitioner"] = "murmur2_random"  # as Java and kafkajs; librdkafka's own is CRC32
+    settings["partitioner"] = "murmur2_random"  # as in Java and kafkajs; librdkafka's own is CRC32
 producer = Producer(settings)
 registry = SchemaRegistryClient({"url": flags.registry})
-# The published schema (schemas/pill.avsc): registering its own text instead, as this serializer
-# does by default, would make a new version of the contract by accident.
+# The published schema (schemas/pill.avsc). Registering another text, as this serializer does by
+# default, would create a new version of the contract by accident.
 serialize = AvroSerializer(registry, conf={"auto.register.schemas": False, "use.latest.version": True})
 pill = {
     "id": flags.id,
@@ -45,13 +45,13 @@ pill = {
 }
 
 
-def tell(error, message):
+def report(error, message):
     if error is not None:
         raise SystemExit(f"not stored: {error}")
     print(f"{message.partition()}-{message.offset()}")
 
 
 value = serialize(pill, SerializationContext(flags.topic, MessageField.VALUE))
-producer.produce(flags.topic, key=flags.symbol, value=value, on_delivery=tell)
+producer.produce(flags.topic, key=flags.symbol, value=value, on_delivery=report)
 if producer.flush(10) > 0:
     raise SystemExit("not acknowledged within 10 s; the same id may be sent again")

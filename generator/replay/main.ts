@@ -1,15 +1,15 @@
 import path from 'node:path';
-import { nowMicros } from '../../lib/clock.ts';
+import { nowMicros } from '../../lib/timing/clock.ts';
 import { formatTimestamp } from '../../schemas/timestamp.ts';
 import { openSender } from './open-sender.ts';
-import { type ReplayRequest, readReplayRequest } from './options.ts';
 import { formatRate, showProgress } from './progress.ts';
-import { idStem, type PillMaking } from './quote-pill.ts';
+import { idStem } from './quote-pill.ts';
 import { type Survey, surveyQuotes } from './quotes.ts';
-import { newTally, replay, type Tally } from './replay.ts';
+import { type ReplayRequest, readReplayRequest } from './replay-request.ts';
 import { createSchedule } from './schedule.ts';
+import { newTally, replay, type Tally } from './send-quotes.ts';
 
-// Exit codes: 0 all accepted; 1 something refused, unknown or not sent; 2 wrong flags or file.
+// Exit codes: 0 all accepted; 1 any refused, unknown or unsent; 2 wrong flags or file.
 const EXIT_NOT_ALL = 1;
 const EXIT_USAGE = 2;
 
@@ -28,11 +28,8 @@ async function main(): Promise<number> {
   const stopping = new AbortController();
   const tally = newTally();
   const spanS = (survey.last - survey.first) / 1e6;
-  const progress = showProgress(
-    tally,
-    survey.rows,
-    request.pace === 'fast' ? 0 : spanS / request.pace,
-  );
+  const plannedS = request.pace === 'fast' ? 0 : spanS / request.pace;
+  const progress = showProgress(tally, survey.rows, plannedS);
   process.once('SIGINT', () => stopping.abort());
   process.once('SIGTERM', () => stopping.abort());
   const started = performance.now();
@@ -44,22 +41,14 @@ async function main(): Promise<number> {
     });
     try {
       const schedule = createSchedule({ ...request, ...survey });
-      const making: PillMaking = {
-        symbol: request.symbol,
-        marketState: request.state,
-        confidence: request.confidence,
-        stem: idStem(path.basename(request.file)),
-        run: request.run,
-        stamp: schedule.stamp,
-      };
+      const stem = idStem(path.basename(request.file));
       await replay({
-        file: request.file,
-        making,
+        ...request,
+        making: { ...request, marketState: request.state, stem, stamp: schedule.stamp },
         schedule,
         sender,
         batchMax: request.batch,
-        concurrency: request.concurrency,
-        // A run that is repeated, or goes on, catches up with its own clock first.
+        // A repeated or continued run first catches up with its own clock.
         elapsedMs: request.time === 'now' ? (nowMicros() - request.start) / 1000 : 0,
         signal: stopping.signal,
         tally,
@@ -72,7 +61,7 @@ async function main(): Promise<number> {
     summarise(tally, survey.rows, (performance.now() - started) / 1000);
   }
   const left = survey.rows - tally.sent + tally.unknown;
-  if (left > 0) tellHowToGoOn(request, left);
+  if (left > 0) explainHowToContinue(request, left);
   return tally.ok + tally.replayed === survey.rows ? 0 : EXIT_NOT_ALL;
 }
 
@@ -83,7 +72,7 @@ function announce(request: ReplayRequest, survey: Survey): void {
     say(`Run ${request.run}; to repeat it: --start ${formatTimestamp(request.start)}`);
   }
   if (survey.crossed > 0) {
-    say(`Warning: ${survey.crossed} quotes have their ask below their bid (negative spread).`);
+    say(`Warning: in ${survey.crossed} quotes the ask is below the bid (negative spread).`);
   }
   if (request.concurrency > 1) {
     say('Warning: several requests at a time; pills may overtake each other and be late.');
@@ -93,7 +82,7 @@ function announce(request: ReplayRequest, survey: Survey): void {
 function summarise(tally: Tally, rows: number, seconds: number): void {
   const { sent, ok, replayed, refused, unknown } = tally;
   const notSent = rows - sent === 0 ? '' : `, not sent ${rows - sent}`;
-  // The figures go to stdout, so that a script can read them; all else goes to stderr.
+  // The figures go to stdout, so that a script can read them; everything else goes to stderr.
   process.stdout.write(
     `sent ${sent}, ok ${ok}, replayed ${replayed}, refused ${refused}, unknown ${unknown}` +
       `${notSent}; ${seconds.toFixed(1)} s, ${formatRate(sent / Math.max(seconds, 0.001))}\n`,
@@ -103,9 +92,11 @@ function summarise(tally: Tally, rows: number, seconds: number): void {
   }
 }
 
-function tellHowToGoOn(request: ReplayRequest, left: number): void {
+function explainHowToContinue(request: ReplayRequest, left: number): void {
   const flag = request.time === 'own' ? '' : ` with --start ${formatTimestamp(request.start)}`;
-  say(`${left} rows were not acknowledged. The same command${flag} goes on; nothing is doubled.`);
+  say(
+    `${left} rows were not acknowledged. To continue without doubles, run the same command${flag}.`,
+  );
 }
 
 try {

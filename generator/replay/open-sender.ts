@@ -1,13 +1,13 @@
-import { createKafkaClient } from '../../lib/kafka/client.ts';
-import { silentLog } from '../../lib/log.ts';
-import { readStackFile } from '../../lib/stack-file.ts';
+import { readStackFile } from '../../lib/config/stack-file.ts';
+import { createKafkaClient } from '../../lib/kafka/kafka-client.ts';
+import { silentLog } from '../../lib/log/log.ts';
 import { createSchemaClient } from '../../schemas/registry.ts';
 import { createHttpSender } from '../http-sender.ts';
 import { openKafkaSender } from '../kafka-sender.ts';
 import { RETRY_DEFAULTS, type RetryPolicy, type Sender } from '../sender.ts';
-import type { ReplayRequest } from './options.ts';
+import type { ReplayRequest } from './replay-request.ts';
 
-/** Opens the way in that was asked for; addresses not given come from the running stack. */
+/** Opens the requested sender; addresses that are not given come from the running stack. */
 export async function openSender(
   request: ReplayRequest,
   hooks: Pick<RetryPolicy, 'signal' | 'onRetry'>,

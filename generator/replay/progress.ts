@@ -1,23 +1,17 @@
-import type { Tally } from './replay.ts';
+import type { Tally } from './send-quotes.ts';
 
-/** Seconds between plain lines; a terminal's line is drawn more often. */
+/** Interval of plain lines; a terminal's line is redrawn more often. */
 const PLAIN_EVERY_MS = 2_000;
 const TERMINAL_EVERY_MS = 200;
 
-export interface Progress {
-  /** Writes a line of its own, above the progress. */
-  note(text: string): void;
-  stop(): void;
-}
-
-/** Shows how a run goes: one line that changes on a terminal, plain lines elsewhere. */
+/** Shows the progress of a run: one changing line on a terminal, plain lines elsewhere. */
 export function showProgress(
   tally: Tally,
   total: number,
-  /** Seconds that the pace makes the run last; 0 when it goes as fast as possible. */
+  /** Planned duration in seconds; 0 when the run is as fast as possible. */
   plannedS: number,
   out: NodeJS.WriteStream = process.stderr,
-): Progress {
+) {
   const started = performance.now();
   const draw = () => {
     const line = progressLine(tally, total, plannedS, (performance.now() - started) / 1000);
@@ -28,11 +22,12 @@ export function showProgress(
     if (out.isTTY) out.write('\r\x1b[K');
   };
   return {
-    note(text) {
+    /** Writes a separate line above the progress. */
+    note(text: string): void {
       clear();
       out.write(`${text}\n`);
     },
-    stop() {
+    stop(): void {
       clearInterval(timer);
       clear();
     },
@@ -54,7 +49,7 @@ export function progressLine(
   return `${tally.sent} of ${total} (${percent} %), ${formatRate(rate)}, ${formatLeft(left)}${trouble}`;
 }
 
-/** Rate of a run in words: `12.3 pills/s`. */
+/** Text of a rate: `12.3 pills/s`. */
 export function formatRate(perS: number): string {
   return `${perS < 100 ? perS.toFixed(1) : Math.round(perS)} pills/s`;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { nowMicros } from '../../lib/clock.ts';
+import { nowMicros } from '../../lib/timing/clock.ts';
 import { checkPill } from '../../schemas/pill.ts';
 import { confidenceOf, idStem, quotePill, spreadPercent, symbolOfFile } from './quote-pill.ts';
 
@@ -20,15 +20,15 @@ describe('spread in percent of mid', () => {
 describe('confidence by spread', () => {
   it.each([
     [-0.1, 0],
-    [0, 1],
-    [0.05, 0.5],
-    [200, 0.0002],
+    [0, 100],
+    [0.05, 50],
+    [200, 0.02],
   ])('%d gives %d', (spread, confidence) => {
     expect(confidenceOf(spread)).toBe(confidence);
   });
 });
 
-describe('a symbol is told by a name that starts with two currencies', () => {
+describe('a file name that starts with two currencies gives the symbol', () => {
   it.each([
     ['', undefined],
     ['quotes.csv', undefined],

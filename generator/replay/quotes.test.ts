@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { packageRoot } from '../../lib/root.ts';
+import { packageRoot } from '../../lib/files/package-root.ts';
 import { type QuoteRow, readQuotes, surveyQuotes } from './quotes.ts';
 
 const folder = mkdtempSync(path.join(os.tmpdir(), 'pillole-quotes-'));
@@ -17,7 +17,7 @@ function fileOf(content: string | Buffer): string {
 const HEADER = 'timestamp,bid,ask';
 const GOOD = '2026-01-05T00:00:00.123Z,183.409,183.422';
 
-describe('a file that cannot be read is told with its line, and nothing of it is sent', () => {
+describe('a faulty file is reported with the line, and nothing is sent', () => {
   const table: [what: string, content: string | Buffer, line: number, reason: RegExp][] = [
     ['an empty file', '', 1, /empty/],
     ['white space only', '\n\n', 1, /empty/],
@@ -36,7 +36,7 @@ describe('a file that cannot be read is told with its line, and nothing of it is
     ['an open quote', `${HEADER}\n${GOOD}\n"2026`, 3, /not CSV/],
     ['a row too short', `${HEADER}\n${GOOD}\n2026-01-05T00:00:01Z,1\n`, 3, /2 columns/],
     ['a row too long', `${HEADER}\n${GOOD},1\n`, 2, /4 columns/],
-    ['a time without zone', `${HEADER}\n2026-01-05T00:00:00,1,2\n`, 2, /No zone/],
+    ['a time without zone', `${HEADER}\n2026-01-05T00:00:00,1,2\n`, 2, /zone is missing/],
     ['a count as time', `${HEADER}\n1735689600000,1,2\n`, 2, /ISO 8601/],
     ['no time', `${HEADER}\n,1,2\n`, 2, /timestamp is empty/],
     ['an empty bid', `${HEADER}\n2026-01-05T00:00:00Z,,2\n`, 2, /bid is empty/],
@@ -56,14 +56,14 @@ describe('a file that cannot be read is told with its line, and nothing of it is
     if (line > 0) expect(fault!.line).toBe(line);
   });
 
-  it('tells the first ten faults and counts all', async () => {
+  it('reports the first ten faults and counts all', async () => {
     const bad = Array.from({ length: 25 }, () => 'x,1,2').join('\n');
     const survey = await surveyQuotes(fileOf(`${HEADER}\n${GOOD}\n${bad}\n`));
     expect(survey).toMatchObject({ rows: 1, faultCount: 25 });
     expect(survey.faults.map(({ line }) => line)).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
   });
 
-  it('a file that is not there is an error of the file system', async () => {
+  it('a missing file is a file-system error', async () => {
     const reading = surveyQuotes(path.join(folder, 'none.csv'));
     await expect(reading).rejects.toMatchObject({ code: 'ENOENT' });
   });
@@ -79,7 +79,7 @@ describe('a good file', () => {
     ]);
   });
 
-  it('may be crossed and out of order: counted, not refused', async () => {
+  it('may have crossed quotes, out of order: counted, not refused', async () => {
     const rows = `2026-01-05T00:00:09Z,2,1\n${GOOD}\n2026-01-05T00:00:05Z,1,1\n`;
     expect(await surveyQuotes(fileOf(`${HEADER}\n${rows}`))).toEqual({
       rows: 3,
@@ -91,7 +91,7 @@ describe('a good file', () => {
     });
   });
 
-  it('is our own sample', async () => {
+  it('is the bundled sample', async () => {
     const sample = path.join(packageRoot, 'generator', 'replay', 'eurjpy-sample-quotes.csv');
     expect(await surveyQuotes(sample)).toMatchObject({ rows: 200, crossed: 0, faultCount: 0 });
   });

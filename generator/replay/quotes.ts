@@ -11,8 +11,7 @@ export interface Quote {
   readonly ask: number;
 }
 
-/** What is wrong with a line of a quote file. */
-export interface QuoteFault {
+interface QuoteFault {
   readonly line: number;
   readonly reason: string;
 }
@@ -21,24 +20,13 @@ export type QuoteRow =
   | { readonly ok: true; readonly quote: Quote }
   | { readonly ok: false; readonly fault: QuoteFault };
 
-/** What a file holds, read once before anything is sent. */
-export interface Survey {
-  readonly rows: number;
-  /** Earliest and latest time in the file, whatever its order. */
-  readonly first: Micros;
-  readonly last: Micros;
-  /** Quotes whose ask is below their bid: told, and sent with a negative spread. */
-  readonly crossed: number;
-  /** The first faults; `faultCount` counts all. */
-  readonly faults: readonly QuoteFault[];
-  readonly faultCount: number;
-}
+export type Survey = Awaited<ReturnType<typeof surveyQuotes>>;
 
 const COLUMNS = ['timestamp', 'bid', 'ask'] as const;
-const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
-/** A longer line is no quote: most likely the file is no text. */
+const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
+/** A longer line is not a quote: most likely the file is not a text file. */
 const LINE_BYTES_MAX = 65_536;
-const FAULTS_TOLD_MAX = 10;
+const FAULTS_MAX = 10;
 
 interface ParsedLine {
   readonly record: readonly string[];
@@ -47,8 +35,8 @@ interface ParsedLine {
 
 /**
  * Reads a CSV file whose header names at least `timestamp,bid,ask`, in any order, line by line:
- * the memory used does not depend on the file's length.
- * @throws what the file system throws.
+ * memory use does not depend on the file's length.
+ * @throws any file-system error
  */
 export async function* readQuotes(file: string): AsyncGenerator<QuoteRow> {
   const parser = parse({
@@ -76,16 +64,20 @@ export async function* readQuotes(file: string): AsyncGenerator<QuoteRow> {
     if (columns === undefined) yield fault(1, 'the file is empty; it needs a header and rows');
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    // The parser's own words end with the bytes it met; those of a binary file say nothing.
-    const [what] = error.message.split(/, value is|: got/);
-    yield fault(Number(error.lines ?? 0), `not CSV (${what!.slice(0, 200)})`);
+    // The parser's message ends with the bytes that it read, which are useless for a binary file.
+    const [cause] = error.message.split(/, value is|: got/);
+    yield fault(Number(error.lines ?? 0), `not CSV (${cause!.slice(0, 200)})`);
   } finally {
     stream.destroy();
   }
 }
 
-/** Reads a file to its end and tells what is in it, without keeping it. */
-export async function surveyQuotes(file: string): Promise<Survey> {
+/**
+ * Reads a file to its end before anything is sent, without keeping its content.
+ * @returns its rows; `first` and `last` time, whatever its order; how many quotes are `crossed`, with
+ *   an ask below the bid, which are sent with a negative spread; the first faults, and how many
+ */
+export async function surveyQuotes(file: string) {
   let rows = 0;
   let first = Number.POSITIVE_INFINITY;
   let last = Number.NEGATIVE_INFINITY;
@@ -95,7 +87,7 @@ export async function surveyQuotes(file: string): Promise<Survey> {
   for await (const row of readQuotes(file)) {
     if (!row.ok) {
       faultCount += 1;
-      if (faults.length < FAULTS_TOLD_MAX) faults.push(row.fault);
+      if (faults.length < FAULTS_MAX) faults.push(row.fault);
       continue;
     }
     const { timestamp, bid, ask } = row.quote;
@@ -111,12 +103,7 @@ export async function surveyQuotes(file: string): Promise<Survey> {
   return { rows, first, last, crossed, faults, faultCount };
 }
 
-interface Columns {
-  readonly timestamp: number;
-  readonly bid: number;
-  readonly ask: number;
-  readonly count: number;
-}
+type Columns = Record<(typeof COLUMNS)[number] | 'count', number>;
 
 function findColumns(header: readonly string[]): Columns | string {
   const names = header.map((name) => name.toLowerCase());
@@ -137,28 +124,24 @@ function findColumns(header: readonly string[]): Columns | string {
 
 function readQuote(record: readonly string[], line: number, columns: Columns): QuoteRow {
   if (record.length !== columns.count) {
-    const what = `${record.length} columns, the header has ${columns.count}`;
-    return { ok: false, fault: { line, reason: what } };
+    return fault(line, `${record.length} columns, the header has ${columns.count}`);
   }
-  const timestamp = parseTimestamp(record[columns.timestamp]!);
-  if (!timestamp.ok) {
-    return fault(line, `timestamp ${shown(record[columns.timestamp]!)}: ${timestamp.detail}`);
+  const text = (name: keyof Columns) => record[columns[name]]!;
+  const timestamp = parseTimestamp(text('timestamp'));
+  if (!timestamp.ok)
+    return fault(line, `timestamp ${shown(text('timestamp'))}: ${timestamp.detail}`);
+  const [bid, ask] = [readPrice(text('bid')), readPrice(text('ask'))];
+  if (bid === undefined || ask === undefined) {
+    const name = bid === undefined ? 'bid' : 'ask';
+    return fault(line, `${name} ${shown(text(name))} is not a number above 0`);
   }
-  const bid = readPrice(record[columns.bid]!);
-  if (bid === undefined) return badPrice(line, 'bid', record[columns.bid]!);
-  const ask = readPrice(record[columns.ask]!);
-  if (ask === undefined) return badPrice(line, 'ask', record[columns.ask]!);
   return { ok: true, quote: { line, timestamp: timestamp.micros, bid, ask } };
 }
 
 function readPrice(text: string): number | undefined {
-  // Number() alone takes "", "0x1f" and "Infinity" too.
+  // Number() alone also accepts "", "0x1f" and "Infinity".
   const price = NUMBER.test(text) ? Number(text) : Number.NaN;
   return Number.isFinite(price) && price > 0 ? price : undefined;
-}
-
-function badPrice(line: number, name: string, text: string): QuoteRow {
-  return fault(line, `${name} ${shown(text)} is not a number above 0`);
 }
 
 function shown(text: string): string {

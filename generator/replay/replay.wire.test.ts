@@ -2,15 +2,15 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import getPort from 'get-port';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { packageRoot } from '../../lib/files/package-root.ts';
 import { readAll } from '../../lib/kafka/read-all.ts';
-import { packageRoot } from '../../lib/root.ts';
-import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
-import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
 import { createDecoder } from '../../schemas/avro.ts';
 import type { PillRecord } from '../../schemas/pill.ts';
-import { topicName } from '../../schemas/topics.ts';
+import { topicName } from '../../schemas/topic-catalogue.ts';
+import { createNamespace, type Namespace } from '../../testing/namespace.ts';
+import { getPort } from '../../testing/ports.ts';
+import { startProcess, type TestProcess } from '../../testing/process.ts';
 
 const SAMPLE = path.join(packageRoot, 'generator', 'replay', 'eurjpy-sample-quotes.csv');
 const folder = mkdtempSync(path.join(os.tmpdir(), 'pillole-replay-'));
@@ -51,7 +51,7 @@ function replay(...args: string[]): Promise<Answer> {
   });
 }
 
-/** Records of a symbol on the topic, in the order of their partition. */
+/** Records of a symbol on the topic, in the order of the log. */
 async function pillsOf(symbol: string): Promise<PillRecord[]> {
   const records = await readAll(namespace.client, topicName(namespace.name, 'pills'));
   await namespace.schemas.register('pills');
@@ -72,7 +72,7 @@ async function pillsOf(symbol: string): Promise<PillRecord[]> {
 const lineOf = ({ id }: PillRecord) => Number(/-(\d+)(?:@.*)?$/.exec(id)?.[1]);
 const LINES = Array.from({ length: 200 }, (_, row) => row + 2);
 
-it('a file that cannot be read sends nothing and exits 2', async () => {
+it('an unreadable file sends nothing and exits 2', async () => {
   const file = path.join(folder, 'eurusd-bad.csv');
   writeFileSync(file, 'timestamp,bid,ask\n2026-01-05T00:00:00Z,1,2\n2026-01-05T00:00:01Z,x,2\n');
   const answer = await replay(file, '--ingest', url);
@@ -81,7 +81,7 @@ it('a file that cannot be read sends nothing and exits 2', async () => {
   expect(await pillsOf('EUR/USD')).toEqual([]);
 });
 
-it('pills that are refused are told with their reason, and the exit code is 1', async () => {
+it('refused pills are reported with the reason, and the exit code is 1', async () => {
   const answer = await replay(
     SAMPLE,
     '--symbol',
@@ -97,15 +97,15 @@ it('pills that are refused are told with their reason, and the exit code is 1', 
   expect(await pillsOf('REFUSED')).toEqual([]);
 });
 
-it('an ingest server that is not there ends in exit code 1 and how to go on', async () => {
+it('an unreachable ingest server ends in exit code 1 and says how to continue', async () => {
   const nowhere = `http://127.0.0.1:${await getPort()}`;
   const answer = await replay(SAMPLE, '--symbol', 'LOST', '--ingest', nowhere, '--tries', '2');
   expect(answer.code).toBe(1);
   expect(answer.stdout).toContain('ok 0, replayed 0, refused 0, unknown 200;');
-  expect(answer.stderr).toMatch(/The same command with --start .* goes on/);
+  expect(answer.stderr).toMatch(/run the same command with --start /);
 });
 
-it('a fast replay arrives whole and in order; its repeat has no further effect', async () => {
+it('a fast replay arrives completely and in order; its repeat has no further effect', async () => {
   const args = [
     SAMPLE,
     '--symbol',
@@ -139,13 +139,13 @@ it('a replay posted singly with its own times keeps times and order', async () =
   expect(pills[0]!.timestamp).toBe(Date.parse('2026-01-05T00:00:00.123Z') * 1000);
 });
 
-it('a paced replay lasts as long as its file says, distances kept', async () => {
+it('a paced replay keeps the duration and the distances of the file', async () => {
   // 126 s of quotes at 60 times the pace.
   const started = performance.now();
   const args = ['--symbol', 'PACED', '--pace', '60x', '--ingest', url, '--start', nowText()];
   expect(await replay(SAMPLE, ...args)).toMatchObject({ code: 0 });
   expect(performance.now() - started).toBeGreaterThan(2_000);
-  // The same run again has nothing left to wait for, and nothing new to say.
+  // The same run again has nothing to wait for, and sends nothing new.
   const again = await replay(SAMPLE, ...args);
   expect(again.stdout).toMatch(/^sent 200, ok 0, replayed 200, refused 0, unknown 0;/);
   const pills = await pillsOf('PACED');
@@ -153,12 +153,12 @@ it('a paced replay lasts as long as its file says, distances kept', async () => 
   const span = pills.at(-1)!.timestamp - pills[0]!.timestamp;
   expect(span / 1e6).toBeCloseTo(125.863 / 60, 2);
   for (const { timestamp, received_at } of pills) {
-    // Nothing is sent before its time.
+    // No row is sent early.
     expect(received_at! - timestamp).toBeGreaterThan(-5_000);
   }
 });
 
-it('a replay straight to Kafka makes the same pills', async () => {
+it('a replay directly to Kafka makes the same pills', async () => {
   const engines = ['--kafka', namespace.engines.kafkaBrokers];
   engines.push('--registry', namespace.engines.registryUrl);
   const args = ['--symbol', 'DIRECT', '--time', 'own', '--via', 'kafka', ...engines];

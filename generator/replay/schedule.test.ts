@@ -39,18 +39,18 @@ describe('a schedule', () => {
     expect(stamp(FIRST + 2.5 * SECOND)).toBe(START + 2.5 * SECOND);
   });
 
-  it('divides them by the factor, so that stamps are moments of sending', () => {
+  it('divides distances by the factor, so that timestamps are times of sending', () => {
     const { dueMs, stamp } = plan(10, 'now');
     expect(dueMs(FIRST + 100 * SECOND)).toBe(10_000);
     expect(stamp(FIRST + 100 * SECOND)).toBe(START + 10 * SECOND);
   });
 
-  it('keeps the own times of a file, whatever the pace', () => {
+  it('keeps the file’s own times at any pace', () => {
     expect(plan('fast', 'own').stamp(FIRST + 7)).toBe(FIRST + 7);
     expect(plan(10, 'own').stamp(FIRST + 7)).toBe(FIRST + 7);
   });
 
-  it('squeezes a fast run so that no pill is backfill, nor ahead of what ingest takes', () => {
+  it('scales a fast run so that no pill is backfill or too far ahead for ingest', () => {
     const day = 86_400;
     for (const rows of [1, 100, 10_000, 1_000_000, 100_000_000]) {
       const { dueMs, stamp } = plan('fast', 'now', rows, day);
@@ -69,7 +69,7 @@ describe('a schedule', () => {
 });
 
 describe('due batches', () => {
-  // Time stands still but for sleeps, and for what a batch's sending takes.
+  // Time advances only by sleeps and by the duration of sends.
   async function played(dues: readonly number[], batchMax: number, sendMs: number) {
     let now = 0;
     const clock = {
@@ -89,11 +89,11 @@ describe('due batches', () => {
     return sent;
   }
 
-  it('nothing gives nothing', async () => {
+  it('no rows give no batches', async () => {
     expect(await played([], 10, 0)).toEqual([]);
   });
 
-  it('each row goes at its time when the service keeps up', async () => {
+  it('each row is sent at its time when the service keeps up', async () => {
     expect(await played([0, 10, 20.5], 10, 1)).toEqual([
       [0, [0]],
       [10, [10]],
@@ -101,7 +101,7 @@ describe('due batches', () => {
     ]);
   });
 
-  it('rows that fell due during a send go together, none before its time', async () => {
+  it('rows that fall due during a send go together, none early', async () => {
     expect(await played([0, 1, 2, 3, 50], 10, 10)).toEqual([
       [0, [0]],
       [10, [1, 2, 3]],
@@ -109,19 +109,19 @@ describe('due batches', () => {
     ]);
   });
 
-  it('no batch is longer than its limit, and order is kept', async () => {
+  it('no batch exceeds its limit, and order is kept', async () => {
     const sent = await played([0, 0, 0, 0, 0], 2, 1);
     expect(sent.map(([, batch]) => batch.length)).toEqual([2, 2, 1]);
   });
 
-  it('a row whose time is before that of the row before it goes at once', async () => {
+  it('a row with an earlier time than its predecessor is sent at once', async () => {
     expect(await played([10, 5, 20], 10, 1)).toEqual([
       [10, [10, 5]],
       [20, [20]],
     ]);
   });
 
-  it('a wait longer than a timer can take is slept in parts', async () => {
+  it('a wait longer than a timer’s limit is split', async () => {
     expect(await played([3e9], 1, 0)).toEqual([[3e9, [3e9]]]);
   });
 });

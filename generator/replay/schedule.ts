@@ -1,17 +1,11 @@
 import type { Micros } from '../../schemas/timestamp.ts';
 
-/** `fast`: as quickly as it is taken; a number: so many times the recorded pace. */
+/** `fast`: as fast as possible; a number: a multiple of the recorded pace. */
 export type Pace = 'fast' | number;
 
-/** When a row is sent, and the time its pill carries. */
-export interface Schedule {
-  /** Milliseconds after the start at which a row of this time is due. */
-  dueMs(time: Micros): number;
-  /** Timestamp of the pill of a row of this time. */
-  stamp(time: Micros): Micros;
-}
+export type Schedule = ReturnType<typeof createSchedule>;
 
-export interface ScheduleOptions {
+interface ScheduleOptions {
   readonly pace: Pace;
   /** `now`: re-stamped from the start on; `own`: as in the file, then pills are backfill. */
   readonly time: 'now' | 'own';
@@ -22,9 +16,9 @@ export interface ScheduleOptions {
   readonly last: Micros;
 }
 
-/** A fast run is stamped as if it sent so many rows a second; about what one connection does. */
+/** Timestamps of a fast run assume this rate, which one connection roughly reaches. */
 export const FAST_ROWS_PER_S = 20_000;
-/** Timestamps may be 300 s ahead of the gateway's clock; a fast run stays below. */
+/** Timestamps may be 300 s ahead of the gateway's clock; a fast run stays below that. */
 const FAST_SPAN_MAX_MICROS = 240_000_000;
 
 /** `recorded`, `fast` or `<factor>x`. @returns undefined for anything else. */
@@ -37,19 +31,21 @@ export function parsePace(text: string): Pace | undefined {
 }
 
 /**
- * Plans a run. All of it follows from the options, so that a second run with the same start makes
- * the same pills. Re-stamped times keep the file's distances divided by the pace, and are the
- * moments of sending. A fast run has no pace: its file is squeezed, distances in proportion, into
- * the time that the sending takes at about 20,000 rows a second, so that all its pills are live.
+ * Plans a run. The plan follows from the options alone, so that a second run with the same start
+ * makes the same pills. Re-stamped times keep the file's distances divided by the pace, and are the
+ * times of sending. A fast run has no pace: the file's distances are scaled to the time that sending
+ * takes at about 20,000 rows a second, so that all pills are live.
  */
-export function createSchedule(options: ScheduleOptions): Schedule {
+export function createSchedule(options: ScheduleOptions) {
   const { pace, time, start, first, last } = options;
   const squeeze = pace === 'fast' ? fastSqueeze(options) : 1 / pace;
   const shifted = (at: Micros) => Math.floor((at - first) * squeeze);
   const clamp = (at: Micros) => Math.min(Math.max(at, first), last);
   return {
-    dueMs: (at) => (pace === 'fast' ? 0 : shifted(clamp(at)) / 1000),
-    stamp: (at) => (time === 'own' ? at : start + shifted(clamp(at))),
+    /** Milliseconds after the start at which a row of this time is due. */
+    dueMs: (at: Micros): number => (pace === 'fast' ? 0 : shifted(clamp(at)) / 1000),
+    /** Timestamp of the pill of a row of this time. */
+    stamp: (at: Micros): Micros => (time === 'own' ? at : start + shifted(clamp(at))),
   };
 }
 
@@ -58,19 +54,19 @@ function fastSqueeze({ rows, first, last }: ScheduleOptions): number {
   return Math.min(1, span / Math.max(1, last - first));
 }
 
-/** Time as a schedule needs it; tests pass one of their own. */
+/** Clock of a schedule; tests pass their own. */
 export interface PaceClock {
   /** Milliseconds since the start of the run. */
   elapsedMs(): number;
   sleep(ms: number): Promise<void>;
 }
 
-/** Timers take 2^31 ms at the most, and a run should notice that it was asked to stop. */
+/** Timers are limited to 2^31 ms, and a run should notice an abort. */
 const SLEEP_MAX_MS = 60_000;
 
 /**
- * Hands rows on when they are due, in their order. Rows that have become due while the last batch
- * was on its way go together, up to `batchMax`: a slow service makes batches, not a backlog.
+ * Yields rows when they are due, in order. Rows that fall due while the last batch is in flight form
+ * one batch, up to `batchMax`: a slow service leads to larger batches, not to a backlog.
  */
 export async function* dueBatches<T>(
   rows: AsyncIterable<T>,

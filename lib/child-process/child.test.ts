@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { waitUntil } from '../../deploy/local/wait.ts';
+import { waitUntil } from '../../deploy/local/wait-until.ts';
 import { type Child, type ChildSpec, killChildren, startChild } from './child.ts';
 import { identityOf, isSameAlive } from './identity.ts';
 import { endOrphans } from './orphans.ts';
@@ -36,7 +36,7 @@ const isUp = (child: Child) =>
     intervalMs: 20,
   });
 
-test('a child is recorded while it lives, and stops by its signal', async () => {
+test('a child is recorded while it lives, and stops on its signal', async () => {
   const child = await start('');
   await isUp(child);
   const record = path.join(folder, 'run', 'thing.json');
@@ -45,7 +45,7 @@ test('a child is recorded while it lives, and stops by its signal', async () => 
   expect([existsSync(record), identityOf(child.pid)]).toEqual([false, undefined]);
 });
 
-test('a child that does not listen is killed after its time-out', async () => {
+test('a child that ignores the signal is killed after its time-out', async () => {
   const child = await start("process.on('SIGTERM', () => {})", { stopTimeoutMs: 50 });
   await isUp(child);
   expect(await child.stop()).toEqual({ code: null, signal: 'SIGKILL' });
@@ -57,13 +57,13 @@ test('a command that does not exist is an error, not a crash', async () => {
   ).rejects.toThrow('ENOENT');
 });
 
-test('a child that cannot be recorded is not left behind: nobody would ever know of it', async () => {
-  // A folder in the record's place: not even root can write there.
+test('a child that cannot be recorded is killed, because it could become an unknown orphan', async () => {
+  // A folder instead of the record file: not even root can write there.
   mkdirSync(path.join(folder, 'run', 'thing.json', 'in the way'), { recursive: true });
   const marker = `pillole-${path.basename(folder)}`;
   const living = () => spawnSync('pgrep', ['-f', marker]).stdout.toString().trim();
   await expect(start(`// ${marker}\n0`)).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
-  await waitUntil('its end', () => living() === '', { timeoutMs: 10_000, intervalMs: 20 });
+  await waitUntil('the child to end', () => living() === '', { timeoutMs: 10_000, intervalMs: 20 });
 });
 
 test('a log over the limit is moved aside at the next start', async () => {
@@ -78,7 +78,7 @@ test('a log over the limit is moved aside at the next start', async () => {
   expect(readFileSync(`${second.logFile}.1`).length).toBe(21 * 1024 * 1024);
 });
 
-test('orphans are ended; a process that got a dead one’s pid is not', async () => {
+test('orphans are ended; a process that reuses an orphan’s pid is not', async () => {
   const orphan = await start('', { name: 'orphan' });
   const stranger = await start('', { name: 'stranger' });
   await isUp(orphan);

@@ -10,27 +10,27 @@ import {
   statSync,
 } from 'node:fs';
 import path from 'node:path';
-import { writeFileAtomically } from '../write-file.ts';
+import { writeFileAtomically } from '../files/write-file.ts';
 import { identityOf, type ProcessIdentity } from './identity.ts';
 
 export interface ChildSpec {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** All that it is told; by default what this process was told itself. */
+  /** The child's whole environment; by default the environment of this process. */
   readonly env?: NodeJS.ProcessEnv;
   readonly cwd?: string;
-  /** Output goes to `<logFolder>/<name>.log`; without one, where this process's own goes. */
+  /** Output goes to `<logFolder>/<name>.log`; without a folder, to the output of this process. */
   readonly logFolder?: string;
   /** The pid and start time go to `<runFolder>/<name>.json`. */
   readonly runFolder: string;
-  /** The signal that asks for a clean end. */
+  /** The signal that requests a clean exit. */
   readonly stopSignal: 'SIGTERM' | 'SIGINT';
-  /** After this long it is killed. */
+  /** A child that has not exited after this time is killed. */
   readonly stopTimeoutMs: number;
-  /** The command brings its own setpriv (it changes its credentials, which clears the setting). */
+  /** The command calls setpriv itself (it changes its credentials, which clears the setting). */
   readonly bringsPdeathsig?: boolean;
-  /** It is a Node process that talks over a channel; that breaks when this process is gone. */
+  /** Set for a Node child with an IPC channel, which closes when this process is gone. */
   readonly onMessage?: (message: unknown) => void;
 }
 
@@ -44,30 +44,30 @@ export interface Child {
   readonly pid: number;
   /** Undefined without a log folder. */
   readonly logFile: string | undefined;
-  /** Settles when the process is gone; never rejects. */
+  /** Settles when the process has exited; never rejects. */
   readonly exited: Promise<ChildExit>;
-  /** Undefined while it lives. */
+  /** Undefined while the process lives. */
   exit(): ChildExit | undefined;
-  /** Asks it to end, kills it after its time-out, resolves when it is gone. */
+  /** Requests a clean exit, kills the process after its time-out, resolves when it has exited. */
   stop(): Promise<ChildExit>;
-  /** SIGKILL to it and its group. */
+  /** SIGKILL to the process and its group. */
   kill(): void;
-  /** Over the channel; nothing when there is none, or no longer. */
+  /** Sends over the channel; does nothing when there is no open channel. */
   send(message: object): void;
 }
 
-/** What a later parent needs to end an orphan properly. */
+/** The record that a later parent needs to end an orphan properly. */
 export interface RunRecord extends ProcessIdentity {
   readonly name: string;
   readonly stopSignal: 'SIGTERM' | 'SIGINT';
 }
 
-/** A log larger than this is moved to `<name>.log.1` when its child starts. */
+/** A larger log is moved to `<name>.log.1` when its child starts. */
 const LOG_BYTES_MAX = 20 * 1024 * 1024;
 
 /**
- * Starts a child in a session of its own (Ctrl-C reaches its parent alone, which stops them in
- * order), ended by the kernel when the parent is killed, recorded so that a later parent knows its
+ * Starts a child in a session of its own: Ctrl-C reaches only the parent, which stops its children in
+ * order. The kernel ends the child when the parent is killed, and a record lets a later parent find
  * orphans.
  * @throws Error when the command cannot be started at all.
  */
@@ -99,8 +99,8 @@ export async function startChild(spec: ChildSpec): Promise<Child> {
 }
 
 /**
- * `setpriv --pdeathsig`: the kernel sends the signal when the parent dies, even by -9. Where there
- * is no setpriv the next start's search for orphans does it.
+ * `setpriv --pdeathsig`: the kernel sends the signal when the parent ends, even by kill -9. Without
+ * setpriv, the next start ends the orphans.
  */
 export function withPdeathsig(
   signal: string,
@@ -122,7 +122,7 @@ function hasSetpriv(): boolean {
 
 const living = new Set<Child>();
 
-/** SIGKILL to every child of this process that lives. */
+/** SIGKILL to every living child of this process. */
 export function killChildren(): void {
   for (const child of living) child.kill();
 }
@@ -132,7 +132,7 @@ function openLog({ logFolder: folder, name }: ChildSpec): {
   readonly output: number | undefined;
 } {
   if (folder === undefined) return { logFile: undefined, output: undefined };
-  // A database's log may repeat what customers have sent.
+  // A database's log may contain customers' data.
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   chmodSync(folder, 0o700);
   const logFile = path.join(folder, `${name}.log`);
@@ -160,7 +160,7 @@ function watch(child: ChildProcess, spec: ChildSpec, logFile: string | undefined
     try {
       writeFileAtomically(runFile, JSON.stringify(record));
     } catch (error) {
-      // Nobody would ever know of it.
+      // Without a record, the child could become an unknown orphan.
       child.on('error', () => undefined);
       child.kill('SIGKILL');
       throw error;
@@ -177,7 +177,7 @@ function watch(child: ChildProcess, spec: ChildSpec, logFile: string | undefined
   });
   const kill = () => {
     if (exit !== undefined) return;
-    // Its group first: what it started goes with it. The group may be gone already.
+    // The group first, so that its own children end too. The group may no longer exist.
     for (const target of [-pid, pid]) {
       try {
         process.kill(target, 'SIGKILL');
@@ -194,13 +194,20 @@ function watch(child: ChildProcess, spec: ChildSpec, logFile: string | undefined
     }
   };
   const send = (message: object) => {
-    // A channel that breaks meanwhile is told by the exit.
+    // The exit event reports a channel that breaks meanwhile.
     if (child.connected) child.send(message, () => undefined);
   };
   if (spec.onMessage !== undefined) child.on('message', spec.onMessage);
-  child.on('error', () => undefined); // a signal or message that could not be sent any more
+  child.on('error', () => undefined); // a signal or message that could not be delivered
   const handle: Child = {
-    ...{ name: spec.name, pid, logFile, exited, exit: () => exit, stop, kill, send },
+    name: spec.name,
+    pid,
+    logFile,
+    exited,
+    exit: () => exit,
+    stop,
+    kill,
+    send,
   };
   living.add(handle);
   return handle;

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * Who a process is: its pid and the moment it started. A pid alone is reused by the system; both
- * together are not, so nobody ever signals a stranger. `startTime` is opaque: equal strings mean
+ * Identity of a process: its pid and start time. The system reuses a pid alone but not both
+ * together, so an unrelated process is never signalled. `startTime` is opaque: equal strings mean
  * the same process on the same boot.
  */
 export interface ProcessIdentity {
@@ -11,28 +11,28 @@ export interface ProcessIdentity {
   readonly startTime: string;
 }
 
-/** Start time of a living process, undefined when there is none (a zombie counts as none). */
+/** Start time of a living process; undefined when there is none (a zombie counts as none). */
 export function startTimeOf(pid: number): string | undefined {
   return process.platform === 'linux' ? linuxStartTime(pid) : psStartTime(pid);
 }
 
-/** Identity of a process that was just started; undefined when it is gone already. */
+/** Identity of a process that was just started; undefined when it has already exited. */
 export function identityOf(pid: number): ProcessIdentity | undefined {
   const startTime = startTimeOf(pid);
   return startTime === undefined ? undefined : { pid, startTime };
 }
 
-/** True while a process lives under this pid, whoever it is. */
+/** Whether any process lives under this pid. */
 export function isAlive(pid: number): boolean {
   return startTimeOf(pid) !== undefined;
 }
 
-/** True while exactly this process lives. */
+/** Whether exactly this process lives. */
 export function isSameAlive(identity: ProcessIdentity): boolean {
   return startTimeOf(identity.pid) === identity.startTime;
 }
 
-/** Parses what a lock or run file holds; undefined for anything else (half a file, old format). */
+/** Parses a lock or run file; undefined for any other content (a partial file, an old format). */
 export function parseIdentity(text: string): ProcessIdentity | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -48,7 +48,7 @@ export function parseIdentity(text: string): ProcessIdentity | undefined {
 function linuxStartTime(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The command name (field 2) may hold spaces and brackets: count from the last bracket.
+    // The command name (field 2) may contain spaces and brackets: count from the last bracket.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (fields[0] === 'Z' || fields[0] === 'X') return undefined;
     return `${bootId()}:${fields[19]}`;

@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test('a lock is held once, and free again after its release', () => {
+test('a lock has one holder, and is free again after its release', () => {
   const first = takeLock(file);
   expect(takeLock(file)).toMatchObject({ ok: false, owner: { pid: process.pid } });
   if (first.ok) first.lock.release();
@@ -23,7 +23,7 @@ test('a lock is held once, and free again after its release', () => {
   expect(takeLock(file).ok).toBe(true);
 });
 
-test('of many at a time one gets it', () => {
+test('of many concurrent attempts, one succeeds', () => {
   const results = Array.from({ length: 20 }, () => takeLock(file).ok);
   expect(results.filter(Boolean)).toHaveLength(1);
 });

@@ -6,15 +6,16 @@ import { identityOf, isSameAlive, type ProcessIdentity, parseIdentity } from './
 export interface Lock {
   release(): void;
 }
-export type LockResult =
-  | { readonly ok: true; readonly lock: Lock }
-  | { readonly ok: false; readonly owner: ProcessIdentity };
 
 /**
- * Takes the lock or says who holds it. The file names its owner: a lock whose owner is dead is
- * taken over. It appears whole (link of a finished file), so no reader meets half of it.
+ * Takes the lock, or returns its owner. The file names the owner: a lock whose owner is dead is
+ * taken over. The file is a link to a finished file, so that no reader sees a part of it.
  */
-export function takeLock(file: string): LockResult {
+export function takeLock(
+  file: string,
+):
+  | { readonly ok: true; readonly lock: Lock }
+  | { readonly ok: false; readonly owner: ProcessIdentity } {
   mkdirSync(path.dirname(file), { recursive: true });
   const self = identityOf(process.pid);
   if (self === undefined) throw new Error('cannot read the start time of this process');
@@ -52,7 +53,9 @@ function readOwner(file: string): ProcessIdentity | 'absent' | 'unreadable' {
   }
 }
 
-/** Two may find the same dead lock: whoever moved a living one aside puts it back. */
+/**
+ * Two processes may find the same stale lock: the process that moved a live lock aside restores it.
+ */
 function setAside(file: string, expected: ProcessIdentity | 'unreadable'): void {
   const aside = `${file}.stale.${randomUUID()}`;
   try {
@@ -61,11 +64,11 @@ function setAside(file: string, expected: ProcessIdentity | 'unreadable'): void 
     return;
   }
   const moved = readOwner(aside);
-  const wrongOne =
+  const isAnothers =
     typeof moved === 'object' &&
     (expected === 'unreadable' || moved.startTime !== expected.startTime) &&
     isSameAlive(moved);
-  if (wrongOne) linkIfAbsent(aside, file);
+  if (isAnothers) linkIfAbsent(aside, file);
   rmSync(aside, { force: true });
 }
 

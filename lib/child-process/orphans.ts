@@ -4,15 +4,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunRecord } from './child.ts';
 import { isSameAlive, parseIdentity } from './identity.ts';
 
-/** A clean end is asked for first; then SIGKILL. */
+/** A clean exit is requested first; SIGKILL follows. */
 const CLEAN_END_MS = 4_000;
 const KILLED_END_MS = 5_000;
 const POLL_MS = 50;
 
 /**
- * Ends what an earlier parent left behind when it was killed by -9: every process recorded in
- * `runFolder` that still lives with the recorded start time (a reused pid is left alone). Removes
- * the records. @returns the names of those it ended.
+ * Ends the orphans of an earlier parent that was killed by -9: every process recorded in `runFolder`
+ * that still lives with the recorded start time (a reused pid is left alone). Removes the records.
+ * @returns the names of the processes it ended
  */
 export async function endOrphans(runFolder: string): Promise<string[]> {
   const records = readRecords(runFolder);
@@ -28,7 +28,7 @@ async function endOne(record: RunRecord): Promise<void> {
   signal(record, -record.pid, 'SIGKILL');
   signal(record, record.pid, 'SIGKILL');
   if (await isGoneWithin(record, KILLED_END_MS)) return;
-  throw new Error(`${record.name} (pid ${record.pid}) does not end; end it by hand.`);
+  throw new Error(`${record.name} (pid ${record.pid}) does not exit; end it by hand.`);
 }
 
 async function isGoneWithin(record: RunRecord, waitMs: number): Promise<boolean> {

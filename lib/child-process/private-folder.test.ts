@@ -24,13 +24,13 @@ afterEach(() => {
 
 const require = () => requirePrivateFolder(folder, 'Or set RUN_FOLDER.');
 
-test('one that is not there is made for this user alone, and found so again', () => {
+test('a missing folder is created for this user alone, and accepted afterwards', () => {
   require();
   expect(statSync(folder).mode & 0o777).toBe(0o700);
   require();
 });
 
-test.each([0o755, 0o770, 0o777])('one with the mode %o is refused', (mode) => {
+test.each([0o755, 0o770, 0o777])('a folder with the mode %o is refused', (mode) => {
   mkdirSync(folder);
   chmodSync(folder, mode);
   expect(require).toThrow(`${folder} has the mode 0${mode.toString(8)} and must have 0700.`);
@@ -43,8 +43,8 @@ test('a link is refused, wherever it leads', () => {
   expect(require).toThrow('is a link, not a folder');
 });
 
-// Only root can give a folder away.
-test.runIf(process.getuid?.() === 0)('one of somebody else is refused', () => {
+// Only root can change a folder's owner.
+test.runIf(process.getuid?.() === 0)('a folder of another user is refused', () => {
   mkdirSync(folder, { mode: 0o700 });
   chownSync(folder, 4_711, 4_711);
   expect(require).toThrow('belongs to user 4711, not to 0');

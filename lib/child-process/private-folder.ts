@@ -1,10 +1,10 @@
 import { lstatSync, mkdirSync } from 'node:fs';
 
 /**
- * Makes a folder that this user alone can look into, or checks that one that is there is such: in
- * the temp directory anybody may have made it first, with records of processes to be ended.
- * @param remedy a sentence that says what else one may do
- * @throws Error when it is somebody else's, open to others, or no folder
+ * Creates a folder that only this user can read, or checks an existing one: in the temp directory,
+ * another user may have created it first, with records of processes to be ended.
+ * @param remedy a sentence that names another way out
+ * @throws Error when the path belongs to another user, is open to others, or is not a folder
  */
 export function requirePrivateFolder(folder: string, remedy: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -14,7 +14,7 @@ export function requirePrivateFolder(folder: string, remedy: string): void {
 }
 
 function faultOf(folder: string): string | undefined {
-  // Not followed: a link leads wherever its owner wants.
+  // Links are not followed, because their owner chooses the target.
   const stat = lstatSync(folder);
   if (!stat.isDirectory()) return 'is a link, not a folder';
   const uid = process.getuid?.();

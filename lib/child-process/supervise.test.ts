@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { waitUntil } from '../../deploy/local/wait.ts';
+import { waitUntil } from '../../deploy/local/wait-until.ts';
 import { type Child, killChildren, startChild } from './child.ts';
 import { identityOf } from './identity.ts';
 import { type Supervised, supervise } from './supervise.ts';
@@ -45,7 +45,7 @@ const lives = 'setInterval(() => {}, 1e6)';
 const until = (what: string, check: () => boolean) =>
   waitUntil(what, check, { timeoutMs: 10_000, intervalMs: 10 });
 
-test('what is killed comes back under another pid, and it is said', async () => {
+test('a killed child is restarted under another pid, and the restart is reported', async () => {
   const supervised = await watchOver(lives);
   const first = supervised.pid() ?? 0;
   process.kill(first, 'SIGKILL');
@@ -64,7 +64,7 @@ test('the pause doubles up to its maximum', async () => {
   expect(pauses.slice(0, 5)).toEqual(['0.02', '0.04', '0.08', '0.08', '0.08']);
 });
 
-test('a start that fails is tried again', async () => {
+test('a failed start is retried', async () => {
   let starts = 0;
   const supervised = await watchOver(lives, () => {
     starts += 1;
@@ -76,7 +76,7 @@ test('a start that fails is tried again', async () => {
   await supervised.stop();
 });
 
-test('stop during the pause ends it for good', async () => {
+test('stop during the pause prevents a restart', async () => {
   let starts = 0;
   const supervised = await watchOver('process.exit(1)', () => {
     starts += 1;

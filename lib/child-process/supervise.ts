@@ -1,43 +1,33 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Child, ChildExit } from './child.ts';
 
-export interface SupervisorOptions {
-  readonly name: string;
-  readonly start: () => Promise<Child>;
-  /** Resolves when the child serves; rejects when it cannot. Called after each start. */
-  readonly ready: (child: Child) => Promise<void>;
-  readonly say: (line: string) => void;
-  /** The pid changed, or the child is gone. */
-  readonly onChange?: () => void;
-  readonly backoff?: Partial<Backoff>;
-  /** Ends it as `stop` does. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** The pause doubles from `firstMs` to `maxMs`; a life of `resetAfterMs` starts it over. */
+/** The pause doubles from `firstMs` to `maxMs`; after `resetAfterMs` of uptime it starts over. */
 export interface Backoff {
   readonly firstMs: number;
   readonly maxMs: number;
   readonly resetAfterMs: number;
 }
 
-export interface Supervised {
-  readonly name: string;
-  /** Undefined between a death and the restart. */
-  pid(): number | undefined;
-  /** Settles with the readiness of the first start. */
-  readonly ready: Promise<void>;
-  stop(): Promise<void>;
-  kill(): void;
-}
+export type Supervised = Awaited<ReturnType<typeof supervise>>;
 
 const BACKOFF: Backoff = { firstMs: 500, maxMs: 10_000, resetAfterMs: 30_000 };
 
 /**
- * Starts the child and keeps it alive until `stop`: what dies is started again, after a growing
- * pause, and it is said. @throws Error when the first start fails.
+ * Starts the child and keeps it running until `stop`: after an exit, which is reported, the child is
+ * restarted after a growing pause. @throws Error when the first start fails.
  */
-export async function supervise(options: SupervisorOptions): Promise<Supervised> {
+export async function supervise(options: {
+  readonly name: string;
+  readonly start: () => Promise<Child>;
+  /** Resolves when the child is ready; rejects when it cannot be. Called after each start. */
+  readonly ready: (child: Child) => Promise<void>;
+  readonly say: (line: string) => void;
+  /** Called when the pid has changed or the child has exited. */
+  readonly onChange?: () => void;
+  readonly backoff?: Partial<Backoff>;
+  /** An abort stops the child as `stop` does. */
+  readonly signal?: AbortSignal | undefined;
+}) {
   const backoff = { ...BACKOFF, ...options.backoff };
   const stopping = new AbortController();
   let child: Child | undefined = await options.start();
@@ -45,7 +35,7 @@ export async function supervise(options: SupervisorOptions): Promise<Supervised>
   let failures = 0;
   options.onChange?.();
   const ready = options.ready(child);
-  ready.catch(() => {}); // whoever waits for it hears of it; a restart may cure it
+  ready.catch(() => {}); // callers that await `ready` handle the error; a restart may cure it
 
   async function watch(first: Child): Promise<void> {
     let current: Child | undefined = first;
@@ -80,7 +70,7 @@ export async function supervise(options: SupervisorOptions): Promise<Supervised>
             options.say(`${options.name} is back after ${seconds(Date.now() - startedAt)} s`);
           }
         },
-        () => {}, // it died again (the loop says so), or is slow: its own log says why
+        () => {}, // the child exited again (reported by the loop), or is slow: see its log
       );
       return next;
     } catch (error) {
@@ -99,10 +89,12 @@ export async function supervise(options: SupervisorOptions): Promise<Supervised>
   if (options.signal?.aborted === true) void stop();
   return {
     name: options.name,
+    /** Undefined between an exit and the restart. */
     pid: () => child?.pid,
+    /** Settles with the readiness of the first start. */
     ready,
     stop,
-    kill() {
+    kill(): void {
       stopping.abort();
       child?.kill();
     },

@@ -2,17 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Kafka, logLevel } from 'kafkajs';
 import { expect, test } from 'vitest';
-import { silentLog } from '../log.ts';
-import { metricsRegistry } from '../metrics.ts';
-import { testEngines } from '../testing/namespace.ts';
-import { waitFor } from '../testing/wait.ts';
-import { createKafkaClient, type KafkaClient } from './client.ts';
+import { testEngine } from '../../testing/engine-addresses.ts';
+import { waitFor } from '../../testing/wait.ts';
+import { silentLog } from '../log/log.ts';
+import { metricsRegistry } from '../metrics/metrics.ts';
 import { joinGroup } from './group.ts';
+import { createKafkaClient, type KafkaClient } from './kafka-client.ts';
 import { EAGER } from './pace.ts';
 import { openTail } from './tail.ts';
 import { createTopics, PositionLostError } from './topics.ts';
 
-const brokers = () => testEngines().kafkaBrokers.split(',');
+const brokers = () => testEngine('kafka').split(',');
 
 async function newTopic(partitions = 1): Promise<{ client: KafkaClient; topic: string }> {
   const client = createKafkaClient(brokers(), 'consume-test', silentLog);
@@ -21,7 +21,7 @@ async function newTopic(partitions = 1): Promise<{ client: KafkaClient; topic: s
   return { client, topic };
 }
 
-/** An outsider's producer, with transactions. */
+/** A direct producer with transactions. */
 async function openOutsider(topic: string) {
   const kafka = new Kafka({ brokers: brokers(), logLevel: logLevel.NOTHING });
   const producer = kafka.producer({
@@ -40,7 +40,7 @@ async function openOutsider(topic: string) {
   return { write, close: () => producer.disconnect() };
 }
 
-test('aborted transactions are passed over: at the end, at the start, larger than a fetch', async () => {
+test('skips aborted transactions: at the end, at the start, and larger than a fetch', async () => {
   const { client, topic } = await newTopic();
   const outsider = await openOutsider(topic);
   const large = Array.from({ length: 14 }, () => Buffer.alloc(100_000, 7));
@@ -60,7 +60,7 @@ test('aborted transactions are passed over: at the end, at the start, larger tha
   });
   await tail.caughtUp;
   await outsider.write(['three'], 'commit');
-  await waitFor('the record after them', () => values.includes('three'));
+  await waitFor('the record after the aborted transactions', () => values.includes('three'));
   await tail.close();
   await outsider.close();
   expect(values).toEqual(['one', 'two', 'three']);
@@ -70,7 +70,7 @@ test('aborted transactions are passed over: at the end, at the start, larger tha
 test.each([
   ['past the end', 5],
   ['before the beginning', -1],
-])('a start %s is refused before anything is read', async (_, offset) => {
+])('a start %s is refused before any read', async (_, offset) => {
   const { client, topic } = await newTopic();
   const opened = openTail({
     ...{ client, topic, groupPrefix: topic, from: new Map([[0, offset]]) },
@@ -80,7 +80,7 @@ test.each([
   await expect(opened).rejects.toThrow(PositionLostError);
 });
 
-test('a rebalance while a partition is being restored is no fault, and each is read by one', async () => {
+test('a rebalance during a restore is not a fault, and each partition has one reader', async () => {
   const { client, topic } = await newTopic(3);
   const groupId = topic;
   const faults: Error[] = [];
@@ -96,19 +96,19 @@ test('a rebalance while a partition is being restored is no fault, and each is r
       onFatal: (error) => faults.push(error),
     });
   const first = member(2_000);
-  await waitFor('the first to join', () => first.isJoined());
+  await waitFor('the first member to join', () => first.isJoined());
   const second = member(0);
-  await waitFor('the work to be split', () => {
+  await waitFor('the partitions to be divided', () => {
     const owned = [...first.owned(), ...second.owned()].sort();
     return owned.join() === '0,1,2' && second.owned().length > 0;
   });
   await second.close();
-  await waitFor('all to be with the first again', () => first.owned().length === 3);
+  await waitFor('the first member to have all partitions again', () => first.owned().length === 3);
   await first.close();
   expect(faults).toEqual([]);
-}, 60_000);
+});
 
-test('closed at once, it is gone at once: nothing goes on reading', async () => {
+test('a consumer closed right after its start does not keep reading', async () => {
   const { client, topic } = await newTopic();
   const tail = await openTail({
     ...{ client, topic, groupPrefix: topic, from: new Map() },
@@ -119,7 +119,7 @@ test('closed at once, it is gone at once: nothing goes on reading', async () => 
   expect(tail.isConnected()).toBe(false);
 });
 
-test('the lag of a process is that of its open readers: none is left behind by one that closed', async () => {
+test('the lag of a process is the sum over its open readers; a closed reader no longer counts', async () => {
   const { client, topic } = await newTopic();
   const outsider = await openOutsider(topic);
   await outsider.write(['one', 'two'], 'commit');
@@ -139,13 +139,13 @@ test('the lag of a process is that of its open readers: none is left behind by o
       onFatal: () => undefined,
     });
   const first = await openHeld();
-  const one = await waitFor('what one has still to read', lag);
+  const one = await waitFor('the lag of one reader', lag);
   expect(one).toBeGreaterThanOrEqual(2);
   const second = await openHeld();
-  await waitFor('what both have', async () => (await lag()) === 2 * one);
+  await waitFor('the lag of both readers', async () => (await lag()) === 2 * one);
   letGo();
   await second.close();
-  await waitFor('the one that is left', async () => (await lag())! <= one);
+  await waitFor('the lag of the remaining reader', async () => (await lag())! <= one);
   await first.close();
   expect(await lag()).toBeUndefined();
 });

@@ -1,12 +1,12 @@
-import type { Batch, Consumer, Kafka } from 'kafkajs';
+import type { Batch, Consumer } from 'kafkajs';
 import type { Micros } from '../../schemas/timestamp.ts';
-import { backoffMs } from '../backoff.ts';
-import { type KafkaClient, openKafka } from './client.ts';
+import { backoffMs } from '../timing/backoff.ts';
+import { type KafkaClient, openKafka } from './kafka-client.ts';
 import { createPacer, type Pace } from './pace.ts';
 import { watchProgress } from './progress-watch.ts';
 import { PositionLostError } from './topics.ts';
 
-/** One record of the log, as a consumer sees it. */
+/** One record of the log, as a consumer receives it. */
 export interface LogRecord {
   readonly offset: number;
   readonly key: Buffer | null;
@@ -15,61 +15,51 @@ export interface LogRecord {
   readonly appendedAt: Micros;
 }
 
-/** What a run may steer from its callbacks. */
+/** Controls that a consumer hands to its callbacks. */
 export interface Steering {
   pause(partitions: readonly number[]): void;
-  /** Goes on reading a partition at an offset. */
+  /** Resumes a partition at an offset. */
   resumeAt(partition: number, offset: number): void;
   commit(offsets: ReadonlyMap<number, number>): Promise<void>;
 }
 
-export interface RecordBatch {
-  readonly partition: number;
-  readonly records: readonly LogRecord[];
-  /** Offset after the batch, holes and control records included. */
-  readonly nextOffset: number;
-}
-
-export interface ConsumeOptions {
+interface ConsumeOptions {
   readonly client: KafkaClient;
   readonly topic: string;
-  /** Asked at each connection: a reader of all partitions takes a fresh name each time. */
+  /** Called at each connection: a reader of all partitions takes a fresh name each time. */
   readonly groupId: () => string;
   readonly concurrency: number;
   readonly pace: Pace;
-  /** Called before the first record of each group generation; must not wait. */
+  /** Called before the first record of each group generation; must return at once. */
   onJoin(partitions: readonly number[], memberId: string, steering: Steering): void;
-  onBatch(batch: RecordBatch): Promise<void>;
-  /** Next offset wanted of a partition; undefined when none is. */
+  /** `nextOffset` is the offset after the batch, holes and control records included. */
+  onBatch(batch: {
+    readonly partition: number;
+    readonly records: readonly LogRecord[];
+    readonly nextOffset: number;
+  }): Promise<void>;
+  /** Next offset wanted from a partition; undefined when the partition is not read. */
   nextOffset(partition: number): number | undefined;
-  /** The coordinator refused a heartbeat: the partition may be another member's already. */
-  onBeatRefused?(partition: number): void;
-  /** The run cannot go on; the process should end and be started again. */
+  /** The coordinator refused a heartbeat: the partition may already belong to another member. */
+  onHeartbeatRefused?(partition: number): void;
+  /** The consumer cannot continue; the process should exit and be restarted. */
   onFatal(error: Error): void;
 }
 
-export interface Run {
-  /** Offsets wanted next are behind the log's end by this many records. */
-  lag(): number;
-  /** Whether the consumer is in its group and the broker answers it. */
-  isJoined(): boolean;
-  close(): Promise<void>;
-}
-
-/** A killed member of a group costs its successor this long; below 6 s brokers refuse by default. */
+/** The successor of a killed group member waits this long. Brokers refuse less than 6 s by default. */
 const SESSION_TIMEOUT_MS = 6_000;
 const REBALANCE_TIMEOUT_MS = 10_000;
 const HEARTBEAT_INTERVAL_MS = 1_000;
 const FETCH_BYTES_MAX = 8 * 1024 * 1024;
 const PARTITION_BYTES_MAX = 1024 * 1024;
 const HANDLER_CHECK_MS = 50;
-/** A broker that hangs answers no fetch; the library waits for 10 s before it says so. */
+/** A hanging broker answers no fetch; the library reports it only after 10 s. */
 const FETCH_SILENCE_MAX_MS = 2_500;
-/** Fetches a second without data above which the broker is gone (kafkajs PR 1402 spins). */
+/** More empty fetches per second mean that the broker is gone (kafkajs PR 1402: it spins). */
 const EMPTY_FETCHES_PER_S_MAX = 200;
 
-/** Consumes until closed; after a crash of the library's consumer it builds a new one. */
-export function consume(options: ConsumeOptions): Run {
+/** Consumes until closed. After a crash of the library's consumer, a new one is created. */
+export function consume(options: ConsumeOptions) {
   const { client, topic } = options;
   let consumer: Consumer | undefined;
   let joined = false;
@@ -77,24 +67,22 @@ export function consume(options: ConsumeOptions): Run {
   let closed = false;
   let attempts = 0;
   let retry: NodeJS.Timeout | undefined;
-  const busy = { handlers: 0 };
-  const pacer = createPacer(options.pace);
+  const processor = createBatchProcessor(options);
 
-  const start = async () => {
-    const current = createConsumer(client, options.groupId(), options.pace);
-    consumer = current;
-    // Events of a consumer that was given up must not steer its successor.
-    const isCurrent = () => !closed && consumer === current;
-    const crash = once((error: Error) => {
-      discard(current);
-      if (!isCurrent()) return;
+  const onCrash = (crashed: Consumer) =>
+    once((error: Error) => {
+      discard(crashed);
+      if (closed || consumer !== crashed) return;
       consumer = undefined;
       joined = false;
-      client.log.warn({ err: error, topic }, 'the consumer lost the log; it connects again');
+      client.log.warn({ err: error, topic }, 'the consumer lost the log and reconnects');
       const wait = 250 + backoffMs(attempts, { firstMs: 500, maxMs: 3_000 });
       attempts += 1;
       retry = setTimeout(begin, wait);
     });
+  const follow = (current: Consumer, crash: (error: Error) => void) => {
+    // Events of a discarded consumer must not affect its successor.
+    const isCurrent = () => !closed && consumer === current;
     guardAgainstSpin(current, crash);
     current.on('consumer.crash', ({ payload }) => crash(payload.error));
     current.on('consumer.group_join', ({ payload }) => {
@@ -114,6 +102,13 @@ export function consume(options: ConsumeOptions): Run {
     current.on('consumer.start_batch_process', ({ payload }) => {
       if (isCurrent()) passFiltered(options, payload);
     });
+    return isCurrent;
+  };
+  const start = async () => {
+    const current = createConsumer(client, options.groupId(), options.pace);
+    consumer = current;
+    const crash = onCrash(current);
+    const isCurrent = follow(current, crash);
     try {
       await current.connect();
       await current.subscribe({ topic, fromBeginning: true });
@@ -122,22 +117,7 @@ export function consume(options: ConsumeOptions): Run {
         autoCommit: false,
         partitionsConsumedConcurrently: options.concurrency,
         eachBatch: async ({ batch, heartbeat, isRunning, isStale }) => {
-          if (!isCurrent() || !isRunning() || isStale()) return;
-          busy.handlers += 1;
-          // Long work (ClickHouse away, the registry silent) must not cost the session.
-          const beat = setInterval(() => {
-            heartbeat().catch(() => options.onBeatRefused?.(batch.partition));
-          }, HEARTBEAT_INTERVAL_MS);
-          try {
-            await handle(options, batch);
-            if (options.pace.pauseMs !== 0) await pacer.pause();
-          } catch (error) {
-            if (!isLibraryError(error)) options.onFatal(error as Error);
-            throw error;
-          } finally {
-            clearInterval(beat);
-            busy.handlers -= 1;
-          }
+          if (isCurrent() && isRunning() && !isStale()) await processor.process(batch, heartbeat);
         },
       });
     } catch (error) {
@@ -147,25 +127,27 @@ export function consume(options: ConsumeOptions): Run {
 
   let starting: Promise<void> = Promise.resolve();
   const begin = () => {
-    // The old consumer's last batch may still be at work: two readers must never overlap.
-    if (busy.handlers > 0) retry = setTimeout(begin, HANDLER_CHECK_MS);
+    // The old consumer's last batch may still be in progress: two readers must never overlap.
+    if (processor.isBusy()) retry = setTimeout(begin, HANDLER_CHECK_MS);
     else starting = start();
   };
-  const watch = watchProgress(options, () => busy.handlers > 0);
+  const watch = watchProgress(options, processor.isBusy);
   begin();
   return {
+    /** Number of records between the next wanted offsets and the end of the log. */
     lag: watch.lag,
-    isJoined() {
+    /** Whether the consumer is in its group and the broker answers. */
+    isJoined(): boolean {
       const silence = performance.now() - fetchedAt - options.pace.waitMs;
-      return joined && !closed && (busy.handlers > 0 || silence < FETCH_SILENCE_MAX_MS);
+      return joined && !closed && (processor.isBusy() || silence < FETCH_SILENCE_MAX_MS);
     },
-    async close() {
+    async close(): Promise<void> {
       closed = true;
       clearTimeout(retry);
       await watch.close();
       const last = consumer;
-      // Stopped before it has joined, the library's consumer would join all the same and go on
-      // consuming (kafkajs #1639): its start is waited for.
+      // A consumer that is stopped before it has joined would still join and consume
+      // (kafkajs #1639), so its start is awaited first.
       const end = starting.then(() => last?.stop()).then(() => last?.disconnect());
       await Promise.race([
         end.catch(() => undefined),
@@ -175,9 +157,35 @@ export function consume(options: ConsumeOptions): Run {
   };
 }
 
+/** Handles batches, and keeps the session alive meanwhile. */
+function createBatchProcessor(options: ConsumeOptions) {
+  const pacer = createPacer(options.pace);
+  let handlers = 0;
+  return {
+    isBusy: () => handlers > 0,
+    async process(batch: Batch, heartbeat: () => Promise<void>) {
+      handlers += 1;
+      // Long work (ClickHouse or the registry is away) must not expire the session.
+      const beat = setInterval(() => {
+        heartbeat().catch(() => options.onHeartbeatRefused?.(batch.partition));
+      }, HEARTBEAT_INTERVAL_MS);
+      try {
+        await handle(options, batch);
+        if (options.pace.pauseMs !== 0) await pacer.pause();
+      } catch (error) {
+        if (!isLibraryError(error)) options.onFatal(error as Error);
+        throw error;
+      } finally {
+        clearInterval(beat);
+        handlers -= 1;
+      }
+    },
+  };
+}
+
 /**
- * Goes past a batch that held only control records or an aborted transaction: the library skips it
- * without calling us, and a position left before it would look lost, or stalled.
+ * Advances past a batch that held only control records or an aborted transaction. The library skips
+ * such a batch without a call, and a position left before it would look lost or stalled.
  */
 function passFiltered(
   options: ConsumeOptions,
@@ -192,11 +200,12 @@ function passFiltered(
 async function handle(options: ConsumeOptions, batch: Batch): Promise<void> {
   const wanted = options.nextOffset(batch.partition);
   if (wanted === undefined) return;
-  // An offset outside the log makes the library jump without an error (measured).
+  // For an offset outside the log, the library jumps elsewhere without an error (measured).
   const fetched = Number((batch as Batch & { fetchedOffset: string }).fetchedOffset);
   if (fetched > wanted) {
-    const place = `${batch.topic} partition ${batch.partition}`;
-    throw new PositionLostError(`${place}: offset ${wanted} was wanted, the log gave ${fetched}.`);
+    throw new PositionLostError(
+      `${batch.topic} partition ${batch.partition}: requested offset ${wanted}, got ${fetched}.`,
+    );
   }
   const records: LogRecord[] = [];
   for (const { offset, key, value, timestamp } of batch.messages) {
@@ -212,16 +221,13 @@ async function handle(options: ConsumeOptions, batch: Batch): Promise<void> {
 }
 
 function createConsumer(client: KafkaClient, groupId: string, pace: Pace): Consumer {
-  const kafka: Kafka = openKafka(client, {
-    requestTimeoutMs: 10_000,
-    retry: {
-      retries: 2,
-      initialRetryTime: 100,
-      maxRetryTime: 500,
-      restartOnFailure: async () => false,
-    },
-  });
-  return kafka.consumer({
+  const retry = {
+    retries: 2,
+    initialRetryTime: 100,
+    maxRetryTime: 500,
+    restartOnFailure: async () => false,
+  };
+  return openKafka(client, { requestTimeoutMs: 10_000, retry }).consumer({
     groupId,
     sessionTimeout: SESSION_TIMEOUT_MS,
     rebalanceTimeout: REBALANCE_TIMEOUT_MS,
@@ -231,12 +237,7 @@ function createConsumer(client: KafkaClient, groupId: string, pace: Pace): Consu
     maxBytes: FETCH_BYTES_MAX,
     maxBytesPerPartition: PARTITION_BYTES_MAX,
     allowAutoTopicCreation: false,
-    retry: {
-      retries: 2,
-      initialRetryTime: 100,
-      maxRetryTime: 500,
-      restartOnFailure: async () => false,
-    },
+    retry,
   });
 }
 
@@ -267,7 +268,7 @@ function guardAgainstSpin(consumer: Consumer, crash: (error: Error) => void): vo
       fetches = 0;
     }
     fetches += 1;
-    if (fetches > EMPTY_FETCHES_PER_S_MAX) crash(new Error('The broker is gone.'));
+    if (fetches > EMPTY_FETCHES_PER_S_MAX) crash(new Error('The broker is unreachable.'));
   });
 }
 

@@ -1,57 +1,40 @@
-import type { KafkaClient } from './client.ts';
 import { consume, type LogRecord, type Steering } from './consume.ts';
+import type { KafkaClient } from './kafka-client.ts';
 import type { Pace } from './pace.ts';
 import { fetchOffsetBounds, type OffsetBounds, requireInside } from './topics.ts';
 
-/** Tells a step that works on a partition whether the partition is still ours. */
+/** Whether a partition still belongs to this member. */
 export interface Ownership {
-  /** Aborted when the partition went to another member, or may have. */
+  /** Aborted when the partition has moved, or may have moved, to another member. */
   readonly signal: AbortSignal;
 }
 
-/** Where a newly owned partition is read from. */
-export interface PartitionStart {
-  /** First offset with effect; outside the log the member refuses to go on. */
-  readonly start: number;
-  /** First offset read, at most `start`: what lies between only warms the state up. */
-  readonly from: number;
-}
-
-export interface GroupOptions {
+interface GroupOptions {
   readonly client: KafkaClient;
   readonly topic: string;
   readonly groupId: string;
-  /** How many partitions are worked on side by side. */
+  /** Number of partitions processed in parallel. */
   readonly concurrency: number;
   readonly pace: Pace;
   /**
-   * Restores what a newly owned partition needs. Positions are kept with the data: the group's
-   * commits are for the eyes of operators and never read.
+   * Restores the state of a newly owned partition. Positions are kept with the data: the group's
+   * commits only show the lag to operators and are never read.
+   * @returns `start`, the first offset with effect (outside the log, the member fails), and `from`,
+   *   the first offset to read, at most `start`: the records between only warm up the state
    */
   onAssigned(
     partition: number,
     bounds: OffsetBounds,
     ownership: Ownership,
-  ): Promise<PartitionStart>;
+  ): Promise<{ readonly start: number; readonly from: number }>;
   onRecords(
     partition: number,
     records: readonly LogRecord[],
     ownership: Ownership,
   ): Promise<void> | void;
-  /** The partition is no longer ours; drop its state. */
+  /** The partition no longer belongs to this member: its state must be dropped. */
   onRevoked(partition: number): void;
   onFatal(error: Error): void;
-}
-
-/** A member of a consumer group that shares a topic's partitions. */
-export interface GroupMember {
-  /** Commits next offsets; a commit that a rebalance refuses is no harm, positions are elsewhere. */
-  commit(offsets: ReadonlyMap<number, number>): Promise<void>;
-  /** Partitions that are restored and being read. */
-  owned(): readonly number[];
-  isJoined(): boolean;
-  lag(): number;
-  close(): Promise<void>;
 }
 
 const EMPTY: OffsetBounds = { low: 0, high: 0 };
@@ -61,8 +44,11 @@ interface Owned {
   next: number | undefined;
 }
 
-/** Joins a group. State is kept over a rebalance in which a partition stayed with this member. */
-export function joinGroup(options: GroupOptions): GroupMember {
+/**
+ * Joins a consumer group, whose members share a topic's partitions. A partition that stays with this
+ * member keeps its state over a rebalance.
+ */
+export function joinGroup(options: GroupOptions) {
   const { client, topic, groupId } = options;
   const partitions = new Map<number, Owned>();
   let steering: Steering | undefined;
@@ -75,41 +61,6 @@ export function joinGroup(options: GroupOptions): GroupMember {
     options.onRevoked(partition);
   };
 
-  const restoreOne = async (
-    partition: number,
-    owned: Owned,
-    bounds: OffsetBounds,
-    now: Steering,
-  ) => {
-    const { signal } = owned.abort;
-    const { start, from } = await options.onAssigned(partition, bounds, { signal });
-    await checkInside(client, topic, partition, start, bounds);
-    if (signal.aborted) return;
-    owned.next = from;
-    now.resumeAt(partition, from);
-  };
-
-  const restore = async (fresh: ReadonlyMap<number, Owned>, now: Steering) => {
-    // Whoever was revoked meanwhile fails by its abort, and that is no fault.
-    const giveUp = (owned: Owned, error: Error) => {
-      if (!owned.abort.signal.aborted) options.onFatal(error);
-    };
-    let bounds: Map<number, OffsetBounds>;
-    try {
-      bounds = await fetchOffsetBounds(client, topic);
-    } catch (error) {
-      for (const owned of fresh.values()) giveUp(owned, error as Error);
-      return;
-    }
-    await Promise.all(
-      [...fresh].map(([partition, owned]) =>
-        restoreOne(partition, owned, bounds.get(partition) ?? EMPTY, now).catch((error) =>
-          giveUp(owned, error),
-        ),
-      ),
-    );
-  };
-
   const run = consume({
     client,
     topic,
@@ -120,8 +71,8 @@ export function joinGroup(options: GroupOptions): GroupMember {
     nextOffset: (partition) => partitions.get(partition)?.next,
     onJoin(assigned, memberId, now) {
       steering = now;
-      // The coordinator forgets a member that missed a generation, and gives it another id: under
-      // the same id nobody else can have owned a partition that was ours before and is now.
+      // The coordinator drops a member that missed a generation and gives it another id. Under the
+      // same id, no other member can have owned a partition that this one had before and has now.
       const stayed = memberId === member;
       member = memberId;
       for (const partition of [...partitions.keys()]) {
@@ -137,9 +88,9 @@ export function joinGroup(options: GroupOptions): GroupMember {
       if (fresh.size === 0) return;
       now.pause([...fresh.keys()]);
       for (const [partition, owned] of fresh) partitions.set(partition, owned);
-      void restore(fresh, now);
+      void restorePartitions(options, fresh, now);
     },
-    onBeatRefused: revoke,
+    onHeartbeatRefused: revoke,
     async onBatch({ partition, records, nextOffset }) {
       const owned = partitions.get(partition);
       if (owned === undefined) return;
@@ -149,21 +100,57 @@ export function joinGroup(options: GroupOptions): GroupMember {
   });
 
   return {
-    async commit(offsets) {
-      try {
-        await steering?.commit(offsets);
-      } catch (error) {
+    /** Commits next offsets. A commit refused in a rebalance is harmless: positions are elsewhere. */
+    async commit(offsets: ReadonlyMap<number, number>): Promise<void> {
+      await steering?.commit(offsets).catch((error: unknown) => {
         client.log.debug({ err: error, topic }, 'a commit was refused');
-      }
+      });
     },
-    owned: () => [...partitions].filter(([, { next }]) => next !== undefined).map(([p]) => p),
+    /** Partitions that are restored and being read. */
+    owned: (): readonly number[] =>
+      [...partitions].filter(([, { next }]) => next !== undefined).map(([p]) => p),
     isJoined: run.isJoined,
     lag: run.lag,
-    async close() {
+    async close(): Promise<void> {
       await run.close();
       for (const partition of [...partitions.keys()]) revoke(partition);
     },
   };
+}
+
+/** Restores newly owned partitions, and starts reading each when it is restored. */
+async function restorePartitions(
+  options: GroupOptions,
+  fresh: ReadonlyMap<number, Owned>,
+  steering: Steering,
+): Promise<void> {
+  const { client, topic } = options;
+  // The abort error of a partition that was revoked meanwhile is not a fault.
+  const giveUp = ({ abort }: Owned, error: Error) => {
+    if (!abort.signal.aborted) options.onFatal(error);
+  };
+  const restoreOne = async (partition: number, owned: Owned, bounds: OffsetBounds) => {
+    const { signal } = owned.abort;
+    const { start, from } = await options.onAssigned(partition, bounds, { signal });
+    await checkInside(client, topic, partition, start, bounds);
+    if (signal.aborted) return;
+    owned.next = from;
+    steering.resumeAt(partition, from);
+  };
+  let bounds: Map<number, OffsetBounds>;
+  try {
+    bounds = await fetchOffsetBounds(client, topic);
+  } catch (error) {
+    for (const owned of fresh.values()) giveUp(owned, error as Error);
+    return;
+  }
+  await Promise.all(
+    [...fresh].map(([partition, owned]) =>
+      restoreOne(partition, owned, bounds.get(partition) ?? EMPTY).catch((error) =>
+        giveUp(owned, error),
+      ),
+    ),
+  );
 }
 
 async function checkInside(
@@ -174,7 +161,7 @@ async function checkInside(
   bounds: OffsetBounds,
 ): Promise<void> {
   if (next >= bounds.low && next <= bounds.high) return;
-  // The log went on while the state was restored: only an end read now can prove a fault.
+  // The log has grown while the state was restored: only its current end can prove a fault.
   const now = (await fetchOffsetBounds(client, topic)).get(partition) ?? bounds;
   requireInside(topic, partition, next, now);
 }

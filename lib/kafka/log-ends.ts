@@ -1,28 +1,20 @@
 import type { Admin } from 'kafkajs';
-import { type KafkaClient, openKafka } from './client.ts';
+import { type KafkaClient, openKafka } from './kafka-client.ts';
 import { boundsOf } from './topics.ts';
 
-/** Where a topic ends, asked over one connection that stays open. */
-export interface LogEnds {
-  /** Offset of the next record of each partition; undefined while the log does not answer. */
-  ask(): Promise<ReadonlyMap<number, number> | undefined>;
-  close(): Promise<void>;
-}
+export type LogEnds = ReturnType<typeof openLogEnds>;
 
 const ANSWER_MAX_MS = 1_000;
 
 /**
- * It connects when it is asked first, and again after every failure.
- * @param answerMaxMs of one request
+ * Reads the end of a topic over one connection, which is opened at the first request, and again after
+ * every failure. @param answerMaxMs time-out of one request
  */
-export function openLogEnds(
-  client: KafkaClient,
-  topic: string,
-  answerMaxMs = ANSWER_MAX_MS,
-): LogEnds {
+export function openLogEnds(client: KafkaClient, topic: string, answerMaxMs = ANSWER_MAX_MS) {
   let admin: Admin | undefined;
   return {
-    async ask() {
+    /** Offset of the next record of each partition; undefined while the log does not answer. */
+    async ask(): Promise<ReadonlyMap<number, number> | undefined> {
       try {
         if (admin === undefined) {
           const opened = openKafka(client, {
@@ -40,7 +32,7 @@ export function openLogEnds(
         return undefined;
       }
     },
-    async close() {
+    async close(): Promise<void> {
       await admin?.disconnect().catch(() => undefined);
     },
   };

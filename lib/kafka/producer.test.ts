@@ -1,8 +1,19 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { topicName } from '../../schemas/topics.ts';
-import { createNamespace, type Namespace } from '../testing/namespace.ts';
-import { type Ack, openProducer, ProduceError, type Producer } from './producer.ts';
+import { topicName } from '../../schemas/topic-catalogue.ts';
+import { createNamespace, type Namespace } from '../../testing/namespace.ts';
+import {
+  type Ack,
+  openProducer,
+  PRODUCER_LIMITS,
+  ProduceError,
+  type Producer,
+} from './producer.ts';
 import { readAll } from './read-all.ts';
+
+/**
+ * The deadline of a product may pass on a busy machine, and these tests are not about the deadline.
+ */
+const LIMITS = { ...PRODUCER_LIMITS, deadlineMs: 30_000 };
 
 let namespace: Namespace;
 let producer: Producer;
@@ -11,7 +22,7 @@ let topic: string;
 beforeAll(async () => {
   namespace = await createNamespace();
   topic = topicName(namespace.name, 'pills');
-  producer = await openProducer(namespace.client);
+  producer = await openProducer(namespace.client, LIMITS);
 });
 afterAll(() => producer?.close());
 
@@ -22,7 +33,7 @@ const recordOf = (text: string, partition: number) => ({
   value: Buffer.from(text),
 });
 
-test('N acknowledgements are N distinct places, and each holds the record that was sent', async () => {
+test('N acknowledgements name N distinct positions, each holding the record that was sent', async () => {
   const sent = new Map<string, Ack>();
   const send = async (call: number) => {
     const texts = Array.from({ length: 1 + (call % 7) }, (_, i) => `${call}/${i}`);
@@ -31,12 +42,12 @@ test('N acknowledgements are N distinct places, and each holds the record that w
   };
   for (let round = 0; round < 5; round += 1) {
     await Promise.all(Array.from({ length: 200 }, (_, i) => send(round * 200 + i)));
-    // The next round goes over a connection of its own.
+    // The next round uses a new connection.
     await producer.close();
-    producer = await openProducer(namespace.client);
+    producer = await openProducer(namespace.client, LIMITS);
   }
-  const places = new Set([...sent.values()].map((ack) => `${ack.partition}-${ack.offset}`));
-  expect(places.size).toBe(sent.size);
+  const positions = new Set([...sent.values()].map((ack) => `${ack.partition}-${ack.offset}`));
+  expect(positions.size).toBe(sent.size);
   const records = await readAll(namespace.client, topic);
   expect(records.length).toBe(sent.size);
   const inLog = new Map(records.map((r) => [`${r.partition}-${r.offset}`, r]));
@@ -47,8 +58,8 @@ test('N acknowledgements are N distinct places, and each holds the record that w
   }
 });
 
-test('more than may wait is refused, and none of it is sent', async () => {
-  const limits = { deadlineMs: 2_000, recordsMax: 10, batchIntervalMs: 0, batchBytesMax: 1_000 };
+test('records above the queue bound are refused, and none of them is sent', async () => {
+  const limits = { ...LIMITS, recordsMax: 10, batchIntervalMs: 0, batchBytesMax: 1_000 };
   const small = await openProducer(namespace.client, limits);
   try {
     const first = small.produce(Array.from({ length: 10 }, (_, i) => recordOf(`kept ${i}`, 0)));

@@ -1,20 +1,17 @@
-import { createGauge } from '../metrics.ts';
-import type { KafkaClient } from './client.ts';
+import { createGauge } from '../metrics/metrics.ts';
+import type { KafkaClient } from './kafka-client.ts';
 import { openLogEnds } from './log-ends.ts';
 
-/** A consumer may stop without an error (kafkajs #659): no progress in this time ends the process. */
+/** A consumer may stop without an error (kafkajs #659): a stall this long ends the process. */
 const STALL_MAX_MS = 15_000;
 const WATCH_INTERVAL_MS = 3_000;
 const ANSWER_MAX_MS = 5_000;
 
-/** What each open reader has still to read; undefined: the log has not told it yet. */
-interface Reader {
-  readonly topic: string;
-  lag: number | undefined;
-}
-
-/** Open ones: a topic may have several, and one that was closed has no lag any more. */
-const readers = new Set<Reader>();
+/**
+ * The open readers. A topic may have several; a closed reader no longer counts. `lag` is undefined
+ * until the log has answered.
+ */
+const readers = new Set<{ readonly topic: string; lag: number | undefined }>();
 
 createGauge({
   name: 'pillole_consumer_lag_records',
@@ -26,23 +23,23 @@ createGauge({
   },
 });
 
-/** A consumer as its progress is watched. */
-export interface Watched {
-  readonly client: KafkaClient;
-  readonly topic: string;
-  /** Next offset wanted of a partition; undefined when none is. */
-  nextOffset(partition: number): number | undefined;
-  onFatal(error: Error): void;
-}
-
 /**
- * Compares what a consumer wants next with the end of the log, every 3 s. When records wait, none is
- * read for 15 s and no handler is at work (`isBusy`), the consumer is given up.
+ * Compares a consumer's next offsets with the end of the log every 3 s. The consumer is stalled, and
+ * `onFatal` is called, when records wait, none is read for 15 s and no handler is busy (`isBusy`).
  */
-export function watchProgress(options: Watched, isBusy: () => boolean) {
+export function watchProgress(
+  options: {
+    readonly client: KafkaClient;
+    readonly topic: string;
+    /** Next offset wanted from a partition; undefined when the partition is not read. */
+    nextOffset(partition: number): number | undefined;
+    onFatal(error: Error): void;
+  },
+  isBusy: () => boolean,
+) {
   const { client, topic } = options;
   const ends = openLogEnds(client, topic, ANSWER_MAX_MS);
-  const reader: Reader = { topic, lag: undefined };
+  const reader = { topic, lag: undefined as number | undefined };
   readers.add(reader);
   let stalledSince: number | undefined;
   let lastSum = -1;
@@ -51,7 +48,7 @@ export function watchProgress(options: Watched, isBusy: () => boolean) {
   const check = async () => {
     const known = await ends.ask();
     if (known === undefined) {
-      // The log does not answer: the consumer's own path tells and mends it.
+      // The log does not answer: the consumer itself reports and handles the outage.
       stalledSince = undefined;
       return;
     }

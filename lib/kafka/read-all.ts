@@ -1,12 +1,12 @@
-import type { KafkaClient } from './client.ts';
 import type { LogRecord } from './consume.ts';
+import type { KafkaClient } from './kafka-client.ts';
 import { openTail } from './tail.ts';
 
-/** Records that `readAll` keeps at the most; it is meant for small topics. */
+/** Bound of `readAll`, which is meant for small topics. */
 const RECORDS_MAX = 200_000;
 
 /**
- * Reads a small topic from its beginning to the end it has now, partition by partition.
+ * Reads a small topic from its beginning to its current end, partition by partition.
  * @throws when it holds more than 200,000 records, or the log does not answer in `timeoutMs`.
  */
 export async function readAll(
@@ -23,7 +23,6 @@ export async function readAll(
     client,
     topic,
     groupPrefix: `${topic}.read`,
-    from: new Map(),
     onFatal: fail,
     onRecords(partition, batch) {
       if (records.length + batch.length > RECORDS_MAX) {

@@ -1,44 +1,34 @@
 import { randomUUID } from 'node:crypto';
-import type { KafkaClient } from './client.ts';
 import { consume, type LogRecord } from './consume.ts';
+import type { KafkaClient } from './kafka-client.ts';
 import { EAGER, type Pace } from './pace.ts';
-import { fetchOffsetBounds, type OffsetBounds, requireInside } from './topics.ts';
-
-export interface TailOptions {
-  readonly client: KafkaClient;
-  readonly topic: string;
-  /** Prefix of the throw-away group names this reader joins under. */
-  readonly groupPrefix: string;
-  /** First offset wanted of each partition; absent ones are read from their beginning. */
-  readonly from: ReadonlyMap<number, number>;
-  /** Must be quick or a promise: the next batch waits for it. */
-  onRecords(partition: number, records: readonly LogRecord[]): void | Promise<void>;
-  onFatal(error: Error): void;
-  /** `EAGER` unless said otherwise. */
-  readonly pace?: Pace;
-}
-
-/** Reads all partitions of a topic, alone and for ever. */
-export interface Tail {
-  /** Resolves when everything that was in the topic at the start has been handed over. */
-  readonly caughtUp: Promise<void>;
-  /** Next offset of a partition. */
-  nextOffset(partition: number): number | undefined;
-  readonly partitions: readonly number[];
-  lag(): number;
-  /** Whether records can arrive now. */
-  isConnected(): boolean;
-  close(): Promise<void>;
-}
+import { fetchOffsetBounds, requireInside } from './topics.ts';
 
 /**
- * Opens a reader of all partitions. Each connection joins a fresh group, so a restart never waits
- * for the session of its predecessor, and no commit can move it.
- * @throws PositionLostError when a start lies outside the log.
+ * Reads all partitions of a topic, without sharing them, until closed. Each connection joins a fresh
+ * group, so a restart never waits for its predecessor's session to expire, and no commit can move its
+ * position.
+ * @throws PositionLostError when a start offset lies outside the log.
  */
-export async function openTail(options: TailOptions): Promise<Tail> {
+export async function openTail(options: {
+  readonly client: KafkaClient;
+  readonly topic: string;
+  /** Prefix of the throw-away group names of this reader. */
+  readonly groupPrefix: string;
+  /** First offset wanted from each partition; other partitions are read from their beginning. */
+  readonly from?: ReadonlyMap<number, number>;
+  /** The next batch waits until this returns, or until its promise settles. */
+  onRecords(partition: number, records: readonly LogRecord[]): void | Promise<void>;
+  onFatal(error: Error): void;
+  readonly pace?: Pace | undefined;
+}) {
   const bounds = await fetchOffsetBounds(options.client, options.topic);
-  const next = startOffsets(options, bounds);
+  const next = new Map<number, number>();
+  for (const [partition, { low, high }] of bounds) {
+    const wanted = options.from?.get(partition) ?? low;
+    requireInside(options.topic, partition, wanted, { low, high });
+    next.set(partition, wanted);
+  }
   const waiting = new Set(
     [...bounds].filter(([p, { high }]) => next.get(p)! < high).map(([p]) => p),
   );
@@ -60,7 +50,7 @@ export async function openTail(options: TailOptions): Promise<Tail> {
       for (const partition of partitions) steering.resumeAt(partition, next.get(partition) ?? 0);
     },
     async onBatch({ partition, records, nextOffset }) {
-      // No await for a handler that is done: a turn of the event loop is latency.
+      // A synchronous handler is not awaited: a turn of the event loop is latency.
       const handled = options.onRecords(partition, records);
       if (handled !== undefined) await handled;
       next.set(partition, nextOffset);
@@ -71,24 +61,13 @@ export async function openTail(options: TailOptions): Promise<Tail> {
     },
   });
   return {
+    /** Resolves when all records that were in the topic at the start have been handed over. */
     caughtUp,
-    nextOffset: (partition) => next.get(partition),
+    nextOffset: (partition: number): number | undefined => next.get(partition),
     partitions: [...bounds.keys()].sort((a, b) => a - b),
     lag: run.lag,
+    /** Whether the reader is connected, so that records can arrive. */
     isConnected: run.isJoined,
     close: run.close,
   };
-}
-
-function startOffsets(
-  { topic, from }: TailOptions,
-  bounds: ReadonlyMap<number, OffsetBounds>,
-): Map<number, number> {
-  const next = new Map<number, number>();
-  for (const [partition, { low, high }] of bounds) {
-    const wanted = from.get(partition) ?? low;
-    requireInside(topic, partition, wanted, { low, high });
-    next.set(partition, wanted);
-  }
-  return next;
 }

@@ -1,27 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin } from 'kafkajs';
-import { type KafkaClient, withAdmin } from './client.ts';
+import { type KafkaClient, withAdmin } from './kafka-client.ts';
 
-export interface TopicRequest {
-  readonly name: string;
-  readonly partitions: number;
-  readonly config: Readonly<Record<string, string>>;
-}
-
-/** First offset still held, and the offset that the next record will get. */
+/** First offset still held (`low`), and the offset of the next record (`high`). */
 export interface OffsetBounds {
   readonly low: number;
   readonly high: number;
 }
 
-/** Tells that the log no longer holds what this consumer must read next. */
+/** The log no longer holds the record that this consumer must read next. */
 export class PositionLostError extends Error {
   override readonly name = 'PositionLostError';
 }
 
 /**
- * @throws PositionLostError when an offset that must be read next is not between the first held and
- *   the end: the library would go on elsewhere without a word.
+ * @throws PositionLostError when the next offset to read is not between the first held offset and the
+ *   end: the library would silently continue elsewhere.
  */
 export function requireInside(
   topic: string,
@@ -36,26 +30,24 @@ export function requireInside(
   );
 }
 
-/** Creates the topics that do not exist. @returns the names of those this call has made. */
+/** Creates the topics that do not exist. @returns the names of the topics created by this call. */
 export function createTopics(
   client: KafkaClient,
-  requests: readonly TopicRequest[],
+  requests: readonly {
+    readonly name: string;
+    readonly partitions: number;
+    readonly config: Readonly<Record<string, string>>;
+  }[],
 ): Promise<string[]> {
   return withAdmin(client, async (admin) => {
     const made: string[] = [];
-    // One by one: createTopics tells only whether all of a request were new.
+    // One by one, because createTopics reports only whether all topics of a request were new.
     for (const { name, partitions, config } of requests) {
+      const configEntries = Object.entries(config).map(([key, value]) => ({ name: key, value }));
       const isNew = await admin.createTopics({
         waitForLeaders: false,
         timeout: 10_000,
-        topics: [
-          {
-            topic: name,
-            numPartitions: partitions,
-            replicationFactor: -1,
-            configEntries: Object.entries(config).map(([key, value]) => ({ name: key, value })),
-          },
-        ],
+        topics: [{ topic: name, numPartitions: partitions, replicationFactor: -1, configEntries }],
       });
       if (isNew) made.push(name);
     }
@@ -64,17 +56,18 @@ export function createTopics(
   });
 }
 
-/** Deletes topics with all they hold. */
+/** Deletes topics with all their records. */
 export function deleteTopics(client: KafkaClient, names: readonly string[]): Promise<void> {
   return withAdmin(client, (admin) => admin.deleteTopics({ topics: [...names], timeout: 10_000 }));
 }
 
-/** How long a new topic may take until every partition of it has a leader. */
+/** Time within which every partition of a new topic must have a leader. */
 const LEADERS_WAIT_MS = 15_000;
 
 /**
- * A controller answers a creation before the brokers know of it. The library's own wait ends in
- * UNKNOWN_TOPIC_OR_PARTITION at once when the first look comes too early (seen on a loaded machine).
+ * A controller answers a creation before the brokers have the topic. The library's own wait ends in
+ * UNKNOWN_TOPIC_OR_PARTITION at once when its first check comes too early (seen on a loaded
+ * machine).
  */
 async function waitForLeaders(admin: Admin, topic: string): Promise<void> {
   const deadline = performance.now() + LEADERS_WAIT_MS;
@@ -83,7 +76,7 @@ async function waitForLeaders(admin: Admin, topic: string): Promise<void> {
       const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
       const partitions = topics[0]?.partitions ?? [];
       if (partitions.length > 0 && partitions.every(({ leader }) => leader >= 0)) {
-        // A leader that is named may not have made its log yet (seen): ask it for its offsets.
+        // A named leader may not have created its log yet (seen), so its offsets are requested.
         await admin.fetchTopicOffsets(topic);
         return;
       }
@@ -111,7 +104,7 @@ export function fetchOffsetBounds(
   return withAdmin(client, (admin) => boundsOf(admin, topic));
 }
 
-/** Of every partition the first offset that was appended at a time or later, else the end. */
+/** For every partition, the first offset appended at `timeMs` or later, else the end offset. */
 export function fetchOffsetsAt(
   client: KafkaClient,
   topic: string,
@@ -123,13 +116,10 @@ export function fetchOffsetsAt(
   });
 }
 
-/** As `fetchOffsetBounds`, over a connection that is open already. */
+/** As `fetchOffsetBounds`, over an open connection. */
 export async function boundsOf(admin: Admin, topic: string): Promise<Map<number, OffsetBounds>> {
   const offsets = await admin.fetchTopicOffsets(topic);
   return new Map(
-    offsets.map(({ partition, low, high }) => [
-      partition,
-      { low: Number(low), high: Number(high) },
-    ]),
+    offsets.map(({ partition: p, low, high }) => [p, { low: Number(low), high: Number(high) }]),
   );
 }

@@ -1,18 +1,18 @@
 import path from 'node:path';
-import type { ConfigReader } from '../config.ts';
-import { packageRoot } from '../root.ts';
+import type { ConfigReader } from '../config/config.ts';
+import { packageRoot } from '../files/package-root.ts';
 
 export interface MailConfig {
-  /** `smtp://user:password@host:port` or `smtps://…`; undefined writes files. */
+  /** `smtp://user:password@host:port` or `smtps://…`; when undefined, mails become files. */
   readonly smtpUrl: string | undefined;
-  /** Folder of the files, one a mail. */
+  /** Folder of these files, one per mail. */
   readonly outboxFolder: string;
   readonly from: string;
-  /** Where tickets go. */
+  /** Recipient of support tickets. */
   readonly support: string;
 }
 
-/** Reads how mail leaves: SMTP_URL, else files in MAIL_OUTBOX. */
+/** Reads the settings of outgoing mail: SMTP_URL, else files in MAIL_OUTBOX. */
 export function readMailConfig(reader: ConfigReader): MailConfig {
   return {
     smtpUrl: reader.optional('SMTP_URL'),

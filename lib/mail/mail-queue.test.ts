@@ -1,11 +1,11 @@
 import { afterEach, expect, test } from 'vitest';
-import type { Log } from '../log.ts';
-import { openTestSmtp, type TestSmtp } from '../testing/smtp.ts';
-import { waitFor } from '../testing/wait.ts';
+import { openTestSmtp, type TestSmtp } from '../../testing/smtp.ts';
+import { waitFor } from '../../testing/wait.ts';
+import type { Log } from '../log/log.ts';
 import { createMailQueue, type MailQueue } from './mail-queue.ts';
 import { type Mail, type Mailer, openMailer } from './mailer.ts';
 
-/** What was logged as an error. */
+/** The lines that were logged as errors. */
 let errors: { reason: string; count: number }[] = [];
 const log = { error: (entry: { reason: string; count: number }) => errors.push(entry) };
 const closers: (() => Promise<void>)[] = [];
@@ -35,10 +35,10 @@ async function openSmtp(): Promise<{ smtp: TestSmtp; mailer: Mailer }> {
 
 const mailTo = (to: string): Mail => ({ to, subject: 'Hello', text: 'Hello\n' });
 const job = (to: string) => async () => mailTo(to);
-/** A server that takes no mail and says nothing. */
+/** A server that accepts no mail and never answers. */
 const silent = { send: () => new Promise<void>(() => {}) };
 
-test('mails leave without being waited for', async () => {
+test('mails are sent without delaying the caller', async () => {
   const { smtp, mailer } = await openSmtp();
   const queue = open(mailer);
   for (let mail = 0; mail < 20; mail += 1) queue.add(job(`${mail}@example.com`));
@@ -49,7 +49,7 @@ test('mails leave without being waited for', async () => {
   expect(errors).toEqual([]);
 });
 
-test('with the queue full one more is dropped, logged, and nobody waits for it', async () => {
+test('a mail over the bound is dropped and logged at once', async () => {
   const queue = open(silent, { mailsMax: 10, drainMs: 1 });
   for (let mail = 0; mail < 12; mail += 1) queue.add(job('a@example.com'));
   expect(errors).toMatchObject([
@@ -58,7 +58,7 @@ test('with the queue full one more is dropped, logged, and nobody waits for it',
   ]);
 });
 
-test('a mail that fails is tried again and is made once; one that is refused is not', async () => {
+test('a failed mail is retried but made only once; a refused mail is not retried', async () => {
   const { smtp, mailer } = await openSmtp();
   let tries = 0;
   let made = 0;
@@ -81,7 +81,7 @@ test('a mail that fails is tried again and is made once; one that is refused is 
   expect(errors).toMatchObject([{ reason: 'failed' }]);
 });
 
-test('a mail that always fails is dropped after its attempts, and the next one leaves', async () => {
+test('a mail that always fails is dropped after its attempts, and the next one is sent', async () => {
   const { smtp, mailer } = await openSmtp();
   const queue = open({
     send: (mail) => (mail.to.startsWith('a') ? Promise.reject(new Error('no')) : mailer.send(mail)),
@@ -94,7 +94,7 @@ test('a mail that always fails is dropped after its attempts, and the next one l
   expect(errors).toMatchObject([{ reason: 'failed' }, { reason: 'failed' }]);
 });
 
-test('closing sends what waits, and takes nothing more', async () => {
+test('close sends the waiting mails and accepts no more', async () => {
   const { smtp, mailer } = await openSmtp();
   const queue = open(mailer);
   for (let mail = 0; mail < 10; mail += 1) queue.add(job(`${mail}@example.com`));
@@ -105,7 +105,7 @@ test('closing sends what waits, and takes nothing more', async () => {
   expect(smtp.mails).toHaveLength(10);
 });
 
-test('closing gives up on a server that says nothing: what is lost is counted', async () => {
+test('close gives up on a server that never answers, and counts the lost mails', async () => {
   const queue = open(silent, { drainMs: 20 });
   for (let mail = 0; mail < 10; mail += 1) queue.add(job('a@example.com'));
   await queue.close();

@@ -1,41 +1,34 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Log } from '../log.ts';
-import { createCounter } from '../metrics.ts';
+import type { Log } from '../log/log.ts';
+import { createCounter } from '../metrics/metrics.ts';
 import { isMailRefused, type Mail, type Mailer } from './mailer.ts';
 
-/** Mails that wait, those being sent included; one more is dropped. */
+/** Bound on waiting mails, including mails being sent; further mails are dropped. */
 const MAILS_MAX = 1_000;
-/** Mails that leave at the same time. */
+/** Mails sent at the same time. */
 const SENDERS_MAX = 4;
-/** Attempts at one mail, and the waits between them; a mail that was refused itself has one. */
+/** Waits between the attempts at one mail; a mail that is itself refused has one attempt. */
 const RETRY_WAITS_MS = [1_000, 5_000];
-/** At the end what waits has so long to leave; below the time that a process has to stop. */
+/** Time for waiting mails to leave at the end; below the time that a process has to stop. */
 const DRAIN_MS = 2_000;
 
-/** A mail, or what finds it: `undefined` = there is none to send after all. */
-export type MailJob = () => Promise<Mail | undefined>;
+/** Loads the mail to send; `undefined` means that no mail is due any more. */
+type MailJob = () => Promise<Mail | undefined>;
 
-/**
- * Sends mails beside the requests that ask for them: the time of an answer must not tell whether
- * somebody got one. In memory alone: what waits in a process that is killed is lost, and its reader
- * asks again.
- */
-export interface MailQueue {
-  /** Never waits and never fails: a mail for which there is no room is dropped, logged, counted. */
-  add(job: MailJob): void;
-  /** Resolves when nothing waits any more. */
-  idle(): Promise<void>;
-  /** Sends what waits for 2 s at the most; drops the rest, logged and counted. */
-  close(): Promise<void>;
-}
+export type MailQueue = ReturnType<typeof createMailQueue>;
 
 const dropped = createCounter({
   name: 'pillole_mails_dropped_total',
-  help: 'Mails that never left: full = no room in the queue, failed = not taken, closed = at the end',
+  help: 'Mails not sent: full = queue at its bound, failed = not accepted, closed = at the stop',
   labelNames: ['reason'],
 });
 
-/** Opens a queue before a mailer, which it does not close. */
+/**
+ * Sends mails outside the requests that cause them: the time of an answer must not reveal whether a
+ * mail was sent. The queue is in memory only: a killed process loses its waiting mails, and their
+ * recipients request them again. The mailer stays open at the close. Not a `GroupCommit`: each mail is
+ * sent and retried by itself.
+ */
 export function createMailQueue({
   mailer,
   log,
@@ -48,7 +41,7 @@ export function createMailQueue({
   readonly mailsMax?: number;
   readonly retryWaitsMs?: readonly number[];
   readonly drainMs?: number;
-}): MailQueue {
+}) {
   const waiting: MailJob[] = [];
   const closing = new AbortController();
   const idlers: (() => void)[] = [];
@@ -68,7 +61,7 @@ export function createMailQueue({
       } catch (error) {
         const waitMs = retryWaitsMs[attempt];
         if (waitMs === undefined || isMailRefused(error)) return drop('failed', 1, error);
-        // The process ends: a last try at once is better than none.
+        // When the process stops, the last attempt follows at once.
         await sleep(waitMs, undefined, { signal: closing.signal }).catch(() => undefined);
       }
     }
@@ -91,14 +84,19 @@ export function createMailQueue({
       : new Promise<void>((resolve) => idlers.push(resolve));
 
   return {
-    add(job) {
-      if (closing.signal.aborted) return drop('closed');
-      if (waiting.length + sending >= mailsMax) return drop('full');
-      waiting.push(job);
-      if (sending < SENDERS_MAX) next();
+    /** Never waits and never fails: a mail over the bound is dropped, logged and counted. */
+    add(job: MailJob): void {
+      if (closing.signal.aborted) drop('closed');
+      else if (waiting.length + sending >= mailsMax) drop('full');
+      else {
+        waiting.push(job);
+        if (sending < SENDERS_MAX) next();
+      }
     },
+    /** Resolves when no mail is waiting. */
     idle,
-    async close() {
+    /** Sends waiting mails for at most 2 s; drops the rest, logged and counted. */
+    async close(): Promise<void> {
       closing.abort();
       const drained = new AbortController();
       await Promise.race([

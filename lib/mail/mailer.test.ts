@@ -2,7 +2,13 @@ import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { headerOf, openTestSmtp, parseMail, SMTP_LOGIN, type TestSmtp } from '../testing/smtp.ts';
+import {
+  headerOf,
+  openTestSmtp,
+  parseMail,
+  SMTP_LOGIN,
+  type TestSmtp,
+} from '../../testing/smtp.ts';
 import { isMailRefused, type Mail, type Mailer, openMailer } from './mailer.ts';
 
 const MAIL: Mail = {
@@ -26,7 +32,7 @@ afterEach(async () => {
   for (const one of open.splice(0)) await one.close();
 });
 
-/** What a send fails with. */
+/** The error of a failed send. */
 async function failureOf(sent: Promise<void>): Promise<Error> {
   const failure = await sent.then(
     () => undefined,
@@ -53,13 +59,13 @@ describe('over SMTP', () => {
     expect(headerOf(mail!, 'x-priority')).toEqual(['1 (Highest)']);
   });
 
-  test('a text of any alphabet and with lines that SMTP ends on arrives as it was', async () => {
+  test('a text of any alphabet, even with lines that end an SMTP message, arrives unchanged', async () => {
     const text = `日本 größer =3D €\n.\n..\n.QUIT\n${'x'.repeat(3_000)}\nFrom here\n`;
     await mailer.send({ ...MAIL, text });
     expect(smtp.mails.map((mail) => mail.text)).toEqual([text]);
   });
 
-  test('a text beyond 64 Ki characters is cut there', async () => {
+  test('a text is truncated after 64 Ki characters', async () => {
     await mailer.send({ ...MAIL, text: 'a'.repeat(70_000) });
     expect(smtp.mails[0]!.text.trimEnd()).toHaveLength(65_536);
   });
@@ -69,17 +75,17 @@ describe('over SMTP', () => {
     ['452 Mailbox is full', /452 Mailbox is full/],
   ])(
     'a recipient refused with %s: the error says so, the next mail is taken',
-    async (line, told) => {
+    async (line, message) => {
       smtp.refusals.set(MAIL.to, line);
       const failure = await failureOf(mailer.send(MAIL));
-      expect(failure.message).toMatch(told);
+      expect(failure.message).toMatch(message);
       expect(isMailRefused(failure)).toBe(true);
       await mailer.send({ ...MAIL, to: 'other@example.com' });
       expect(smtp.mails.map((mail) => mail.recipients)).toEqual([['other@example.com']]);
     },
   );
 
-  test('a login is made; a wrong one is told, and is no fault of the mail', async () => {
+  test('the client logs in; a wrong login is reported, and is not a fault of the mail', async () => {
     const guarded = await openTestSmtp({ needsLogin: true });
     const { config } = guarded;
     const right = openMailer(config);
@@ -94,7 +100,7 @@ describe('over SMTP', () => {
     expect(guarded.mails).toHaveLength(1);
   });
 
-  test('a server that is away is told, and is no fault of the mail', async () => {
+  test('an unreachable server is reported, and is not a fault of the mail', async () => {
     await smtp.close();
     const failure = await failureOf(mailer.send(MAIL));
     expect(failure.message).toMatch(/ECONNREFUSED/);
@@ -105,7 +111,7 @@ describe('over SMTP', () => {
 const HEADERS = ['from', 'to', 'subject', 'message-id', 'content-transfer-encoding', 'date'];
 HEADERS.push('mime-version', 'content-type');
 
-describe('nobody adds a header or a recipient', () => {
+describe('no input adds a header or a recipient', () => {
   test.each([
     'A\r\nBcc: eve@example.com',
     'A\nBcc: eve@example.com',
@@ -113,7 +119,7 @@ describe('nobody adds a header or a recipient', () => {
     'A\0\r\n\r\n',
     'ü\r\nBcc: eve@example.com',
     `${'word '.repeat(100)}\r\nBcc: eve@example.com`,
-  ])('by the subject %j', async (subject) => {
+  ])('not the subject %j', async (subject) => {
     await mailer.send({ ...MAIL, subject });
     const [mail] = smtp.mails;
     expect(mail!.headers.map(([name]) => name).sort()).toEqual([...HEADERS].sort());
@@ -124,7 +130,7 @@ describe('nobody adds a header or a recipient', () => {
     'trader@example.com\r\nBcc: eve@example.com',
     'trader@example.com\nRCPT TO:<eve@example.com>',
     '\0eve@example.com',
-  ])('by the address %j: it is refused', async (address) => {
+  ])('not the address %j, which is refused', async (address) => {
     for (const mail of [
       { ...MAIL, to: address },
       { ...MAIL, replyTo: address },
@@ -145,7 +151,7 @@ describe('without a server', () => {
     open.push({ close: () => rm(folder, { recursive: true }) });
   });
 
-  test('a mail is a file that its owner alone reads', async () => {
+  test('a mail is a file that only its owner can read', async () => {
     const outboxFolder = path.join(folder, 'new', 'outbox');
     const files = openMailer({ ...smtp.config, smtpUrl: undefined, outboxFolder });
     open.push(files);
@@ -164,7 +170,7 @@ describe('without a server', () => {
     expect(smtp.mails).toEqual([]);
   });
 
-  test('many at once are as many whole files', async () => {
+  test('many mails at once become as many complete files', async () => {
     const files = openMailer({ ...smtp.config, smtpUrl: undefined, outboxFolder: folder });
     open.push(files);
     const subjects = Array.from({ length: 30 }, (_, index) => `Subject ${index}`);
@@ -173,11 +179,11 @@ describe('without a server', () => {
     const kept = await Promise.all(
       names.map((name) => readFile(path.join(folder, name), 'latin1')),
     );
-    const told = kept.map((mail) => headerOf(parseMail(mail), 'subject')[0]);
-    expect(told.sort()).toEqual(subjects.sort());
+    const received = kept.map((mail) => headerOf(parseMail(mail), 'subject')[0]);
+    expect(received.sort()).toEqual(subjects.sort());
   });
 
-  test('a folder that cannot be written is told', async () => {
+  test('a folder that cannot be written is reported', async () => {
     const outboxFolder = '/dev/null/outbox';
     const files = openMailer({ ...smtp.config, smtpUrl: undefined, outboxFolder });
     open.push(files);

@@ -1,19 +1,22 @@
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { silentLog } from '../log.ts';
-import { openTestDatabase } from '../testing/accounts.ts';
-import { createNamespace, type Namespace } from '../testing/namespace.ts';
-import { type EngineProxy, openProxy } from '../testing/proxy.ts';
-import { waitFor } from '../testing/wait.ts';
+import { openTestDatabase } from '../../testing/accounts.ts';
+import {
+  createDatabaseNamespace,
+  type DatabaseNamespace,
+} from '../../testing/database-namespace.ts';
+import { type EngineProxy, openProxy } from '../../testing/proxy.ts';
+import { waitFor } from '../../testing/wait.ts';
+import { silentLog } from '../log/log.ts';
 import { type Database, isDatabaseAway, OutcomeUnknownError, openDatabase } from './database.ts';
 
-let namespace: Namespace;
+let namespace: DatabaseNamespace;
 let server: Database;
 let proxy: EngineProxy;
 let db: Database;
 
 beforeAll(async () => {
-  namespace = await createNamespace();
+  namespace = await createDatabaseNamespace();
   server = openTestDatabase(namespace);
 });
 
@@ -29,6 +32,8 @@ beforeEach(async () => {
     name: 'lent',
     log: silentLog,
     connectionsMax: 1,
+    // Each test waits for it; the trigger that holds a commit back takes 1 s.
+    timeouts: { connectMs: 2_000, statementMs: 2_000 },
   });
 });
 
@@ -37,24 +42,24 @@ afterEach(async () => {
   await proxy.close();
 });
 
-/** The server's process behind the connection that is lent. */
+/** The server process behind the lent connection. */
 async function processId(on: Database = db): Promise<number> {
   const { rows } = await sql<{ id: number }>`SELECT pg_backend_pid() AS id`.execute(on);
   return rows[0]!.id;
 }
 
-/** What a promise fails with. */
+/** The error of a promise that must fail. */
 async function failureOf(promise: Promise<unknown>): Promise<Error> {
   const failure = await promise.then(
     () => undefined,
     (error: Error) => error,
   );
-  if (failure === undefined) throw new Error('It did not fail.');
+  if (failure === undefined) throw new Error('The promise did not fail.');
   return failure;
 }
 
 describe('a pool of one connection that hangs', () => {
-  test('fails one statement, and the next has a connection of its own', async () => {
+  test('fails one statement, and the next gets a new connection', async () => {
     const before = await processId();
     expect(proxy.freezeOpen('-lent')).toBe(1);
     const failure = await failureOf(processId());
@@ -63,21 +68,21 @@ describe('a pool of one connection that hangs', () => {
     expect(await processId()).not.toBe(before);
   });
 
-  test('fails a transaction, whose row another then writes', async () => {
+  test('fails a transaction, and another can then write the same row', async () => {
     const row = { id: 'acc_lent', name: 'before' };
     await server.insertInto('accounts').values(row).execute();
-    const named = (name: string, on: Pick<Database, 'updateTable'>) =>
+    const setName = (name: string, on: Pick<Database, 'updateTable'>) =>
       on.updateTable('accounts').set({ name }).where('id', '=', row.id).execute();
     const failure = await failureOf(
       db.transaction().execute(async (tx) => {
-        await named('lost', tx);
+        await setName('lost', tx);
         proxy.freezeOpen('-lent');
         await sql`SELECT 1`.execute(tx);
       }),
     );
     expect(failure.message).toBe('Query read timeout');
-    // Its lock is gone with its connection.
-    await waitFor('the row', async () => (await named('after', db)).length === 1);
+    // The lock is released with the connection.
+    await waitFor('the row', async () => (await setName('after', db)).length === 1);
     const read = server.selectFrom('accounts').select('name').where('id', '=', row.id);
     expect(await read.executeTakeFirst()).toEqual({ name: 'after' });
   });
@@ -90,9 +95,9 @@ describe('a change whose answer is lost', () => {
   const insert = (id: string, on: Pick<Database, 'insertInto'> = db) =>
     on.insertInto('accounts').values({ id, name: 'kept' }).execute();
 
-  test.each(['frozen', 'cut'] as const)('%s amid its commit, is unknown', async (how) => {
+  test.each(['frozen', 'cut'] as const)('is unknown when %s during its commit', async (how) => {
     const id = `acc_commit_${how}`;
-    // The commit waits for what a deferred trigger asks for.
+    // A deferred trigger delays the commit.
     await sql`CREATE OR REPLACE FUNCTION wait_a_moment() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN PERFORM pg_sleep(1); RETURN NULL; END $$`.execute(server);
     await sql`CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON accounts DEFERRABLE INITIALLY DEFERRED
@@ -114,11 +119,11 @@ describe('a change whose answer is lost', () => {
     } finally {
       await sql`DROP TRIGGER slow ON accounts`.execute(server);
     }
-    // It was kept: "nothing happened" would have been a lie.
+    // The row was written, so reporting "nothing happened" would have been wrong.
     await waitFor('the row', async () => (await nameOf(id)) === 'kept');
   });
 
-  test('of one statement is unknown, a read is not', async () => {
+  test('is unknown for a single statement, but not for a read', async () => {
     const id = 'acc_lone';
     await processId();
     proxy.freezeOpen('-lent');
@@ -130,7 +135,7 @@ describe('a change whose answer is lost', () => {
     expect(await failureOf(processId())).not.toBeInstanceOf(OutcomeUnknownError);
   });
 
-  test('amid a transaction is known: nothing was kept', async () => {
+  test('is known inside a transaction: nothing was written', async () => {
     const id = 'acc_amid';
     const failure = await failureOf(
       db.transaction().execute(async (tx) => {
@@ -145,7 +150,7 @@ describe('a change whose answer is lost', () => {
   });
 });
 
-test('a mail server that fails is not the database away', () => {
+test('a failing mail server does not count as an unavailable database', () => {
   for (const code of ['EENVELOPE', 'EMESSAGE', 'EAUTH', 'ESOCKET', 'ECONNECTION', 'EDNS', 'ETLS']) {
     const error = Object.assign(new Error('Connection timeout'), { code });
     expect(isDatabaseAway(error)).toBe(false);
@@ -153,7 +158,7 @@ test('a mail server that fails is not the database away', () => {
   expect(isDatabaseAway(new Error('Connection timeout of something else'))).toBe(false);
 });
 
-test('a connection keeps serving after errors that the server tells', async () => {
+test('a connection stays usable after errors from the server', async () => {
   const id = await processId();
   for (const statement of ['SELECT nonsense', 'SELECT 1 / 0', 'ROLLBACK TO SAVEPOINT none']) {
     expect(await failureOf(sql.raw(statement).execute(db))).toHaveProperty('code');
@@ -162,7 +167,7 @@ test('a connection keeps serving after errors that the server tells', async () =
   expect(await processId()).toBe(id);
 });
 
-test('a connection that breaks in use fails its statement alone', async () => {
+test('a connection that breaks in use fails only its own statement', async () => {
   const id = await processId();
   const asked = failureOf(sql`SELECT pg_sleep(3)`.execute(db));
   await waitFor('the statement to run', async () => {
@@ -177,7 +182,7 @@ test('a connection that breaks in use fails its statement alone', async () => {
   expect(await processId()).not.toBe(id);
 });
 
-test('idle connections that break are replaced', async () => {
+test('broken idle connections are replaced', async () => {
   const id = await processId();
   await sql`SELECT pg_terminate_backend(${id})`.execute(server);
   await waitFor('another connection', async () => (await processId()) !== id);

@@ -1,9 +1,14 @@
 import { Kysely, PostgresDialect, type PostgresPoolClient } from 'kysely';
 import pg from 'pg';
-import type { Log } from '../log.ts';
+import type { Log } from '../log/log.ts';
 import { SchemaIntrospector } from './introspector.ts';
 import type { Tables } from './tables.ts';
 
+/**
+ * The typed query builder, with `sql` fragments where SQL says more: the style of nearly all
+ * queries, and the only one for transactions. Statements on a hot path, which are of no use when
+ * they come late, are plain SQL over a `StatementPool` (statement-pool.ts). No other style is used.
+ */
 export type Database = Kysely<Tables>;
 
 export interface DatabaseOptions {
@@ -13,43 +18,40 @@ export interface DatabaseOptions {
   readonly name: string;
   readonly log: Log;
   readonly connectionsMax?: number;
-  /** For a connection (also for a free one of the pool), and again for each statement. */
+  /** For a connection (opening one or waiting for a free one), and again for each statement. */
   readonly timeouts?: DatabaseTimeouts;
   /**
-   * A commit is answered before it is on disk: a crash of PostgreSQL forgets at most 0.6 s (three
-   * times wal_writer_delay). For counts alone.
+   * A commit is acknowledged before it is on disk: a crash of PostgreSQL loses at most 0.6 s (three
+   * times wal_writer_delay). Only for counts.
    */
   readonly lazyCommits?: boolean;
 }
 
 export interface DatabaseTimeouts {
   readonly connectMs: number;
-  /** On the server; the client gives up a tenth later. */
+  /** On the server; the client gives up after 10 % more. */
   readonly statementMs: number;
 }
 
-/** For what is done beside requests. */
-const PATIENT: DatabaseTimeouts = { connectMs: 2_000, statementMs: 5_000 };
+/** For background work. */
+const BACKGROUND_TIMEOUTS: DatabaseTimeouts = { connectMs: 2_000, statementMs: 5_000 };
 
-/**
- * For what a customer waits for: the first thing that hangs ends the request, so that an answer
- * comes within 2 s at the latest.
- */
+/** For requests: the first operation that hangs ends the request, so the answer takes at most 2 s. */
 export const ANSWER_TIMEOUTS: DatabaseTimeouts = { connectMs: 700, statementMs: 1_100 };
 
-/** Schema of our tables: one a namespace, so that tests work side by side in one database. */
+/** Schema of our tables, one per namespace, so that tests run side by side in one database. */
 export function schemaName(namespace: string): string {
   return namespace === '' ? 'pillole' : `pillole_${namespace.replaceAll(/[^a-z0-9_]/g, '_')}`;
 }
 
-/** Settings of a connection that works in our schema; also for connections outside a pool. */
+/** Settings of a connection to our schema, in a pool or on its own. */
 export function connectionConfig(options: Omit<DatabaseOptions, 'log'>): pg.ClientConfig {
   const settings = [
     `-c search_path=${schemaName(options.namespace)}`,
     '-c timezone=UTC',
     ...(options.lazyCommits === true ? ['-c synchronous_commit=off'] : []),
   ];
-  const { connectMs, statementMs } = options.timeouts ?? PATIENT;
+  const { connectMs, statementMs } = options.timeouts ?? BACKGROUND_TIMEOUTS;
   return {
     connectionString: options.url,
     application_name: `pillole-${options.name}`,
@@ -62,8 +64,20 @@ export function connectionConfig(options: Omit<DatabaseOptions, 'log'>): pg.Clie
 }
 
 /**
- * Opens a pool; it connects when it is used first. `destroy()` ends it. A connection whose answer
- * did not come is thrown away: one that hangs costs one time-out, not every statement after it.
+ * Opens a plain `pg` pool for a library that sends its own statements. It connects on first use;
+ * `end()` closes it.
+ */
+export function openPgPool(
+  options: DatabaseOptions & { readonly connectionsMax: number },
+): pg.Pool {
+  const pool = new pg.Pool({ ...connectionConfig(options), max: options.connectionsMax });
+  pool.on('error', (error) => options.log.warn({ err: error }, 'a database connection broke'));
+  return pool;
+}
+
+/**
+ * Opens a pool, which connects on first use; `destroy()` closes it. A connection that does not
+ * answer in time is discarded, so a hung connection costs one timeout, not one per later statement.
  */
 export function openDatabase(options: DatabaseOptions): Database {
   const pool = new pg.Pool({
@@ -71,9 +85,9 @@ export function openDatabase(options: DatabaseOptions): Database {
     max: options.connectionsMax ?? 10,
     idleTimeoutMillis: 30_000,
   });
-  // An idle connection that breaks is replaced; the next query tells whether the server is away.
+  // An idle connection that breaks is replaced; the next query shows whether the server is down.
   pool.on('error', (error) => options.log.warn({ err: error }, 'a database connection broke'));
-  // One that breaks in use fails its query; without a listener it would end the process as well.
+  // A connection that breaks in use fails its query; without a listener it also ends the process.
   pool.on('connect', (client) => client.on('error', () => {}));
   const connect = async () => lend(await pool.connect());
   const dialect = new PostgresDialect({ pool: { connect, end: () => pool.end() } });
@@ -82,9 +96,9 @@ export function openDatabase(options: DatabaseOptions): Database {
 }
 
 /**
- * Lends a connection of the pool for one transaction or statement. After a time-out the driver
- * goes on to wait for the answer, so that whatever is sent next waits behind it: the connection
- * leaves the pool at once, and what is still asked of it, e.g. a rollback, fails at once.
+ * Lends a connection of the pool for one transaction or statement. After a timeout the driver still
+ * waits for the answer, and every later statement queues behind it. The connection therefore leaves
+ * the pool at once, and any later statement on it, e.g. a rollback, fails at once.
  */
 function lend(client: pg.PoolClient): PostgresPoolClient {
   let lost: Error | undefined;
@@ -103,14 +117,14 @@ function lend(client: pg.PoolClient): PostgresPoolClient {
       if (isAnswer(error)) throw error;
       const failure = error as Error;
       const mayBeKept = verb === 'commit' || (!isInTransaction && !HARMLESS.has(verb));
-      // Also what the rollback after it fails with: that is what the caller is told.
+      // The rollback that follows fails with the same error: that is the one the caller sees.
       lost = mayBeKept && !isUnsent(failure) ? new OutcomeUnknownError(failure) : failure;
       client.release(lost);
       throw lost;
     }
   };
   return {
-    // The other form takes a cursor: nobody opens one.
+    // The other overload takes a cursor, which we never open.
     query: query as unknown as PostgresPoolClient['query'],
     release() {
       if (lost === undefined) client.release();
@@ -118,56 +132,57 @@ function lend(client: pg.PoolClient): PostgresPoolClient {
   };
 }
 
-/** First words of statements that change nothing by themselves. */
+/** First keywords of statements that change nothing by themselves. */
 const HARMLESS = new Set(['select', 'begin', 'start', 'rollback', 'savepoint', 'release', 'set']);
 
 /**
- * The answer to a change was lost: a commit, or a statement that is a transaction of its own. The
- * server may have kept it. An answer to a statement amid a transaction that is lost is none of
- * these: without its commit nothing is kept.
+ * The answer to a change was lost: to a commit, or to a statement that is its own transaction. The
+ * server may have applied the change. A lost answer inside a transaction is not such a case:
+ * without the commit nothing is applied.
  */
 export class OutcomeUnknownError extends Error {
   override readonly name = 'OutcomeUnknownError';
 
   constructor(cause: Error) {
-    super(`The answer was lost, the change may have been kept: ${cause.message}`, { cause });
+    super(`The answer was lost; the change may have been applied: ${cause.message}`, { cause });
   }
 }
 
 /**
- * Whether the server itself said it. Not what it says of a connection that it ends, e.g. at a
- * shutdown amid a commit: of what was on its way that says nothing (SQLSTATE 57P01 to 57P03).
+ * Whether the server itself refused the statement. SQLSTATE 57P01 to 57P03 do not count: the server
+ * sends them when it closes a connection, e.g. on shutdown during a commit, so they say nothing
+ * about the statement in flight.
  */
 function isAnswer(error: unknown): boolean {
   return error instanceof pg.DatabaseError && !/^57P0[1-3]$/.test(error.code ?? '');
 }
 
-/** Whether the statement never left: the driver knew that the connection is broken. */
+/** Whether the statement was never sent, because the driver knew that the connection was broken. */
 function isUnsent({ message }: Error): boolean {
   return /not queryable|connection was closed/i.test(message);
 }
 
-/** Whether an error says that a row with this key exists (SQLSTATE 23505). */
+/** Whether an error means that a row with this key exists already (SQLSTATE 23505). */
 export function isDuplicate(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === '23505';
 }
 
 /**
- * Whether an error says that PostgreSQL cannot be asked now: no connection, a lost one, a
- * time-out, shutting down, out of something (SQLSTATE classes 08, 53, 57).
+ * Whether an error means that PostgreSQL is unavailable: no connection, a lost one, a timeout, a
+ * shutdown, or exhausted resources (SQLSTATE classes 08, 53, 57).
  */
 export function isDatabaseAway(error: unknown): boolean {
   if (error instanceof OutcomeUnknownError) return true;
   const { code, message = '' } = error as { code?: unknown; message?: string };
   if (typeof code === 'string') return /^(?:08|53|57)...$/.test(code) || SYSTEM_CODES.has(code);
-  return DRIVER_SAYS.test(message);
+  return DRIVER_MESSAGE.test(message);
 }
 
-/** What Node says of a connection that cannot be had or breaks. Mail servers fail by other names. */
+/** Node's codes for connections that fail or break. Failures of mail servers have other codes. */
 const SYSTEM_CODES: ReadonlySet<string> = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'ENOENT'],
   ...['EAI_AGAIN', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN', 'EADDRNOTAVAIL'],
 ]);
 /** Errors of the driver and its pool that have no code. */
-const DRIVER_SAYS =
+const DRIVER_MESSAGE =
   /^(?:Query read timeout|timeout expired|timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Client was closed and is not queryable|Cannot use a pool after calling end)/;

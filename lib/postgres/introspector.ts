@@ -1,8 +1,9 @@
 import { type Kysely, PostgresIntrospector, sql, type TableMetadata } from 'kysely';
 
 /**
- * Tells the tables of one schema, by name alone: all that the migrator asks for. kysely's own reads
- * every column of every schema, which takes many seconds where a database holds thousands of tables.
+ * Lists the tables of one schema by name, which is all that the migrator needs. kysely's own
+ * introspector reads every column of every schema, which takes many seconds in a database with
+ * thousands of tables.
  */
 export class SchemaIntrospector extends PostgresIntrospector {
   readonly #db: Kysely<unknown>;

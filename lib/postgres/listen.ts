@@ -1,23 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { backoffMs } from '../backoff.ts';
+import { backoffMs } from '../timing/backoff.ts';
 import { connectionConfig, type DatabaseOptions } from './database.ts';
 
 const BACKOFF = { firstMs: 100, maxMs: 2_000 };
 /** A connection that does not answer within this is replaced. */
 const ANSWER_TIMEOUT_MS = 1_000;
-/** An idle connection is asked so often whether it still answers: a cut wire says nothing. */
+/** How often an idle connection is probed: a cut network link raises no error. */
 const PROBE_INTERVAL_MS = 2_000;
 
-export interface ListenOptions extends DatabaseOptions {
+interface ListenOptions extends DatabaseOptions {
   readonly channel: string;
   /** One NOTIFY, in order of commit. */
   readonly onNotify: (payload: string) => void;
 }
 
 /**
- * Listens on a channel over a connection of its own, which is replaced for ever when it breaks or
- * hangs. Notifications sent meanwhile are lost; whoever needs them all looks in a table as well.
+ * Listens on a channel over a dedicated connection, which is replaced whenever it breaks or hangs.
+ * Notifications sent in between are lost; a caller that needs all of them also reads a table.
  */
 export function listen(options: ListenOptions): { close(): Promise<void> } {
   const closing = new AbortController();
@@ -32,15 +32,15 @@ export function listen(options: ListenOptions): { close(): Promise<void> } {
 
 async function run(options: ListenOptions, signal: AbortSignal): Promise<void> {
   let failures = 0;
-  const onListening = () => {
-    failures = 0;
-  };
   while (!signal.aborted) {
     try {
-      await listenOnce(options, onListening, signal);
+      await listenOnce(options, signal, () => {
+        failures = 0;
+      });
     } catch (error) {
       if (signal.aborted) return;
-      if (failures === 0) options.log.warn({ err: error }, 'no notifications from the database');
+      if (failures === 0)
+        options.log.warn({ err: error }, 'notifications from the database are interrupted');
       const waitMs = Math.max(BACKOFF.firstMs / 2, backoffMs(failures, BACKOFF));
       failures += 1;
       await sleep(waitMs, undefined, { signal }).catch(() => undefined);
@@ -48,11 +48,11 @@ async function run(options: ListenOptions, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** @throws when the connection broke or hangs. */
+/** @throws when the connection breaks or hangs */
 async function listenOnce(
   options: ListenOptions,
-  onListening: () => void,
   signal: AbortSignal,
+  onListening: () => void,
 ): Promise<void> {
   const client = new pg.Client({
     ...connectionConfig(options),
@@ -78,7 +78,7 @@ async function listenOnce(
     }
     if (!signal.aborted) throw failure ?? new Error('the connection ended');
   } finally {
-    // A hanging connection does not answer a farewell either.
+    // A hung connection does not answer the closing message either.
     await Promise.race([client.end().catch(() => undefined), sleep(ANSWER_TIMEOUT_MS)]);
   }
 }

@@ -1,24 +1,28 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Migration, Migrator, sql } from 'kysely';
-import { silentLog } from '../log.ts';
-import { packageRoot } from '../root.ts';
-import { openDatabase, schemaName } from './database.ts';
+import { packageRoot } from '../files/package-root.ts';
+import { silentLog } from '../log/log.ts';
+import { type Database, openDatabase, schemaName } from './database.ts';
 
-/** An index over a large table takes its time; so does waiting for another process that makes it. */
+/** Long enough to build an index on a large table, or to wait for another process that builds it. */
 const TIMEOUTS = { connectMs: 2_000, statementMs: 20_000 } as const;
 
 const FOLDER = path.join(packageRoot, 'deploy', 'sql', 'postgres');
 
 /**
- * Applies the numbered files of deploy/sql/postgres that are not applied yet, in one transaction
- * under a lock: of several processes that start together one does it and the others wait.
- * @throws what the database says; then nothing was applied.
+ * Applies the pending numbered files of deploy/sql/postgres in one transaction under a lock: of
+ * several processes that start together, one migrates and the others wait.
+ * @throws any database error; then no file was applied
  */
 export async function migrate(url: string, namespace: string): Promise<void> {
   const schema = schemaName(namespace);
   const db = openDatabase({
-    ...{ url, namespace, name: 'migrate', log: silentLog, connectionsMax: 2 },
+    url,
+    namespace,
+    name: 'migrate',
+    log: silentLog,
+    connectionsMax: 2,
     timeouts: TIMEOUTS,
   });
   try {
@@ -35,8 +39,15 @@ export async function migrate(url: string, namespace: string): Promise<void> {
   }
 }
 
-/** IF NOT EXISTS alone is no guard: two that run it together both find nothing, and one fails. */
-async function createSchema(db: ReturnType<typeof openDatabase>, schema: string): Promise<void> {
+/** The files that `migrate` has not applied yet. @throws any database error, without tables too */
+export async function pendingMigrations(db: Database): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`SELECT name FROM kysely_migration`.execute(db);
+  const applied = new Set(rows.map(({ name }) => name));
+  return Object.keys(readMigrations()).filter((name) => !applied.has(name));
+}
+
+/** IF NOT EXISTS alone is not enough: of two concurrent statements that find no schema, one fails. */
+async function createSchema(db: Database, schema: string): Promise<void> {
   await db.transaction().execute(async (tx) => {
     await sql`SELECT pg_advisory_xact_lock(hashtext(${`schema ${schema}`}))`.execute(tx);
     await sql`CREATE SCHEMA IF NOT EXISTS ${sql.id(schema)}`.execute(tx);
@@ -50,10 +61,8 @@ function readMigrations(): Record<string, Migration> {
       const text = readFileSync(path.join(FOLDER, name), 'utf8');
       return [
         name.slice(0, -'.sql'.length),
-        { up: (db) => sql.raw(text).execute(db).then(ignore) },
+        { up: async (db) => void (await sql.raw(text).execute(db)) },
       ];
     }),
   );
 }
-
-function ignore(): void {}

@@ -1,11 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type ClickHouse, databaseName, openClickHouse } from '../../lib/clickhouse.ts';
-import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
-import { makePill, openPillWriter, type PillWriter } from '../../lib/testing/pills.ts';
-import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
-import { waitFor } from '../../lib/testing/wait.ts';
+import {
+  type ClickHouse,
+  databaseName,
+  openClickHouse,
+} from '../../lib/clickhouse/clickhouse-client.ts';
+import { createNamespace, type Namespace } from '../../testing/namespace.ts';
+import { makePill, openPillWriter, type PillWriter } from '../../testing/pills.ts';
+import { startProcess, type TestProcess } from '../../testing/process.ts';
+import { isLongRun } from '../../testing/run-length.ts';
+import { waitFor } from '../../testing/wait.ts';
 
 let namespace: Namespace;
 let writer: PillWriter;
@@ -89,7 +94,8 @@ describe('analytics sink', () => {
 
   test('kill -9 at several moments: each identity once, nothing missing', async () => {
     const symbol = 'CRASH.T';
-    const pills = Array.from({ length: 6_000 }, () => makePill({ symbol }));
+    const rounds = isLongRun ? 5 : 1;
+    const pills = Array.from({ length: rounds * 6_000 }, () => makePill({ symbol }));
     const seed = Number(process.env.SEED ?? Date.now() % 1_500);
     process.stderr.write(`[analytics] kill moments: SEED=${seed}\n`);
     const metric = async (name: string) => {
@@ -108,11 +114,12 @@ describe('analytics sink', () => {
         waitFor('an insert acknowledged', async () => {
           return (await metric('pillole_analytics_rows_total')) > 0;
         }),
-      // Somewhere from the first buffered row over the insert (after 1 s) to past it.
+      // At a random moment between the first buffered row and shortly after the insert (after 1 s).
       () => buffered().then(() => sleep(seed)),
       () => buffered().then(() => sleep(900 + (seed % 300))),
     ];
-    for (const [round, moment] of moments.entries()) {
+    const kills = Array.from({ length: rounds }, () => moments).flat();
+    for (const [round, moment] of kills.entries()) {
       await writer.write(pills.slice(round * 1_500, (round + 1) * 1_500));
       await moment();
       await analytics.kill();
@@ -120,7 +127,11 @@ describe('analytics sink', () => {
       await analytics.ready();
     }
     await writer.write(pills.slice(0, 100)); // repeats
-    await waitFor('all rows', async () => (await countOf(symbol)).rows >= pills.length, 60_000);
+    await waitFor(
+      'all rows to be stored',
+      async () => (await countOf(symbol)).rows >= pills.length,
+      60_000,
+    );
     expect(await countOf(symbol)).toEqual({ rows: pills.length, ids: pills.length, late: 0 });
-  }, 120_000);
+  }, 300_000);
 });

@@ -1,28 +1,28 @@
 import path from 'node:path';
 import { Command } from 'commander';
-import { databaseName, openClickHouse } from '../../lib/clickhouse.ts';
-import { readConfig } from '../../lib/config.ts';
-import { createKafkaClient } from '../../lib/kafka/client.ts';
-import { createLog } from '../../lib/log.ts';
-import { requireTopicSettings } from '../../lib/settings.ts';
-import { readStackFile, type StackFile } from '../../lib/stack-file.ts';
+import { databaseName, openClickHouse } from '../../lib/clickhouse/clickhouse-client.ts';
+import { readConfig } from '../../lib/config/config.ts';
+import { readStackFile } from '../../lib/config/stack-file.ts';
+import { createKafkaClient } from '../../lib/kafka/kafka-client.ts';
+import { requireTopicSettings } from '../../lib/kafka/topic-settings.ts';
+import { createLog } from '../../lib/log/log.ts';
 import { createSchemaClient } from '../../schemas/registry.ts';
 import { rebuild, SETTLE_MS, UnsettledError } from './rebuild.ts';
 
 const options = new Command('npm run rebuild --')
-  .description('Builds the tables of ClickHouse anew from the log, while ingest goes on.')
-  .option('--anew', 'drop what a rebuild that was killed has left')
-  .option('--data <dir>', 'folder of the stack that runs, instead of .local')
+  .description('Rebuilds the tables of ClickHouse from the log, while ingest continues.')
+  .option('--anew', 'drop the table that a killed rebuild has left')
+  .option('--data <dir>', 'folder of the running stack, instead of .local')
   .addHelpText(
     'after',
-    '\nThe engines are those of KAFKA_BROKERS, SCHEMA_REGISTRY_URL and CLICKHOUSE_URL where these are set.',
+    '\nKAFKA_BROKERS, SCHEMA_REGISTRY_URL and CLICKHOUSE_URL override the engines of the stack.',
   )
   .parse()
   .opts<{ anew?: true; data?: string }>();
 
 const stopping = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => stopping.abort(new Error('broken off')));
+  process.once(signal, () => stopping.abort(new Error('interrupted')));
 }
 
 try {
@@ -37,10 +37,8 @@ try {
   const log = createLog('rebuild', 'warn');
   const client = createKafkaClient(config.kafkaBrokers, 'pillole-rebuild', log);
   const schemas = createSchemaClient(config.registryUrl, namespace);
-  const clickhouse = openClickHouse({
-    url: config.clickhouseUrl,
-    database: databaseName(namespace),
-  });
+  const database = databaseName(namespace);
+  const clickhouse = openClickHouse({ url: config.clickhouseUrl, database });
   const began = performance.now();
   const { signal } = stopping;
   const settings = await requireTopicSettings(client, schemas, namespace);
@@ -50,43 +48,41 @@ try {
     onProgress(read, all) {
       const percent = all === 0 ? 100 : Math.floor((read / all) * 100);
       const perS = Math.round(read / ((performance.now() - began) / 1_000));
-      tell(`${percent} %: ${read} of ${all} records, ${perS} a second`);
+      print(`${percent} %: ${read} of ${all} records, ${perS} a second`);
     },
     onExchanged() {
       const seconds = Math.ceil(settleMs / 1_000);
-      tell(`Readers have the new table; its last rows settle for ${seconds} s.`);
+      print(`Readers have the new table; its last rows settle for ${seconds} s.`);
     },
   });
   await clickhouse.close();
-  tell(
-    `Rebuilt: ${rows} rows from ${records} records, ${kept} rows kept that the log has no more.`,
+  print(
+    `Rebuilt: ${rows} rows from ${records} records, ${kept} rows kept that are no longer in the log.`,
   );
   process.exit(0);
 } catch (error) {
-  tell(explain(error as Error));
+  print(explain(error as Error));
   process.exit(1);
 }
 
 function explain(error: Error): string {
   if (error instanceof UnsettledError) {
-    return `Readers have the new table, but its last rows may be in pills_next: run it again with --anew. ${error.message}`;
+    return `Readers have the new table, but its last rows may be in pills_next. Run the rebuild again with --anew. ${error.message}`;
   }
   if (/already exists/.test(error.message)) {
-    return 'Another rebuild is under way, or was killed. If none is: npm run rebuild -- --anew';
+    return 'Another rebuild is under way, or was killed. If it was killed: npm run rebuild -- --anew';
   }
-  return `Not rebuilt, readers keep the table they have: ${error.message}`;
+  return `The rebuild failed; readers keep the old table: ${error.message}`;
 }
 
-function tell(text: string): void {
+function print(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
 function addressesOfStack(): Record<string, string> {
   if (process.env.KAFKA_BROKERS !== undefined) return {};
   const { data } = options;
-  const stack: StackFile = readStackFile(
-    data === undefined ? undefined : path.resolve(data, 'stack.json'),
-  );
+  const stack = readStackFile(data === undefined ? undefined : path.resolve(data, 'stack.json'));
   return {
     KAFKA_BROKERS: stack.kafka,
     SCHEMA_REGISTRY_URL: stack.registry,

@@ -1,9 +1,13 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type ClickHouse, databaseName, openClickHouse } from '../../lib/clickhouse.ts';
-import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
-import { makePill, openPillWriter, type PillWriter } from '../../lib/testing/pills.ts';
-import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
-import { waitFor } from '../../lib/testing/wait.ts';
+import {
+  type ClickHouse,
+  databaseName,
+  openClickHouse,
+} from '../../lib/clickhouse/clickhouse-client.ts';
+import { createNamespace, type Namespace } from '../../testing/namespace.ts';
+import { makePill, openPillWriter, type PillWriter } from '../../testing/pills.ts';
+import { startProcess, type TestProcess } from '../../testing/process.ts';
+import { waitFor } from '../../testing/wait.ts';
 
 let namespace: Namespace;
 let writer: PillWriter;
@@ -52,18 +56,18 @@ const startRebuild = (settleMs: number, ...args: string[]) =>
     REBUILD_SETTLE_MS: String(settleMs),
   });
 
-test('what was spoilt is whole again, while pills go on coming and readers see all the time', async () => {
+test('a damaged table is complete again, while pills keep arriving and readers always see rows', async () => {
   const written = await write(0, 5_000);
   await waitFor('the rows', async () => (await ids()).length === written.length);
-  // Somebody has changed the table by hand: a rebuild knows nothing of it.
+  // The table was changed by hand, which the rebuild cannot detect.
   await clickhouse.command({
     query: `ALTER TABLE pills UPDATE confidence = 0 WHERE symbol = 'S1.T' SETTINGS mutations_sync = 1`,
   });
   await clickhouse.command({
     query: `ALTER TABLE pills DELETE WHERE id = 'p-000100' SETTINGS mutations_sync = 1`,
   });
-  const spoilt = await ids();
-  expect(spoilt).toHaveLength(written.length - 1);
+  const damaged = await ids();
+  expect(damaged).toHaveLength(written.length - 1);
 
   const rebuilding = await startRebuild(2_000);
   let done = false;
@@ -71,25 +75,25 @@ test('what was spoilt is whole again, while pills go on coming and readers see a
     done = true;
     return code;
   });
-  let before = spoilt.length;
+  let before = damaged.length;
   let next = 5_000;
   while (!done) {
     written.push(...(await write(next, 50)));
     next += 50;
-    // Never an empty or half table: what was there once stays there.
+    // Readers never see an empty or partial table: existing rows stay.
     const now = (await ids()).length;
     expect(now).toBeGreaterThanOrEqual(before);
     before = now;
   }
   expect(await ended).toBe(0);
-  const told = rebuilding.output().trim().split('\n');
+  const lines = rebuilding.output().trim().split('\n');
   const isProgress = (line: string) => /^\d+ %: \d+ of \d+ records/.test(line);
-  expect(told.slice(0, -2).every(isProgress)).toBe(true);
-  expect(told.slice(-2)).toEqual([
+  expect(lines.slice(0, -2).every(isProgress)).toBe(true);
+  expect(lines.slice(-2)).toEqual([
     'Readers have the new table; its last rows settle for 2 s.',
     expect.stringMatching(/^Rebuilt: /),
   ]);
-  await waitFor('all rows', async () => (await ids()).length === written.length);
+  await waitFor('all rows to be stored', async () => (await ids()).length === written.length);
   expect(await ids()).toEqual(written.sort());
   const [row] = await select<{ n: string }>('SELECT count() AS n FROM pills WHERE confidence = 0');
   expect(Number(row!.n)).toBe(0);
@@ -97,10 +101,10 @@ test('what was spoilt is whole again, while pills go on coming and readers see a
   expect(tables.filter(({ name }) => name.includes('next'))).toEqual([]);
 });
 
-test('rows that the log has no more are kept; a rebuild that is killed leaves the old tables', async () => {
+test('rows that are no longer in the log are kept; a killed rebuild leaves the old table', async () => {
   const written = await write(0, 300);
   await waitFor('the rows', async () => (await ids()).length === written.length);
-  // Of an epoch whose log is gone.
+  // A row of an epoch whose log is gone.
   await clickhouse.command({
     query: `INSERT INTO pills (* EXCEPT rank)
             SELECT * EXCEPT (rank) REPLACE ('before' AS epoch, 'OLD.T' AS symbol) FROM pills WHERE id = 'p-000001'`,

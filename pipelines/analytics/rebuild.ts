@@ -1,20 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ClickHouse, REQUEST_TIMEOUT_MS } from '../../lib/clickhouse.ts';
-import type { KafkaClient } from '../../lib/kafka/client.ts';
+import {
+  createPartitionReader,
+  type PartitionReader,
+} from '../../domain/order/partition-reader.ts';
+import { type ClickHouse, REQUEST_TIMEOUT_MS } from '../../lib/clickhouse/clickhouse-client.ts';
 import type { LogRecord } from '../../lib/kafka/consume.ts';
+import type { KafkaClient } from '../../lib/kafka/kafka-client.ts';
 import { BULK } from '../../lib/kafka/pace.ts';
 import { openTail } from '../../lib/kafka/tail.ts';
 import { fetchOffsetBounds, type OffsetBounds } from '../../lib/kafka/topics.ts';
-import type { Log } from '../../lib/log.ts';
-import { createPartitionReader, type PartitionReader } from '../../lib/partition-reader.ts';
+import type { Log } from '../../lib/log/log.ts';
 import type { TopicSettings } from '../../schemas/avro.ts';
 import type { SchemaClient } from '../../schemas/registry.ts';
-import { groupName, topicName } from '../../schemas/topics.ts';
-import { type BufferedRow, rowOf } from './rows.ts';
-import { createSink } from './sink.ts';
-import { createPillStore, PILLS_TABLE, type PillStore } from './store.ts';
+import { groupName, topicName } from '../../schemas/topic-catalogue.ts';
+import { createPillStore, PILLS_TABLE, type PillStore } from './clickhouse-pills.ts';
+import { type BufferedRow, rowOf } from './pill-rows.ts';
+import { createPillSink } from './pill-sink.ts';
 
-export interface RebuildOptions {
+interface RebuildOptions {
   readonly client: KafkaClient;
   readonly schemas: SchemaClient;
   readonly clickhouse: ClickHouse;
@@ -23,51 +26,45 @@ export interface RebuildOptions {
   readonly log: Log;
   readonly signal: AbortSignal;
   readonly anew: boolean;
-  /** Told at least once a second while the log is read. */
+  /** Called at least once a second while the log is read. */
   onProgress(read: number, all: number): void;
-  /** Told once, when readers have the new table. */
+  /** Called once, when readers have the new table. */
   onExchanged(): void;
-  /** How long an insert that was under way when the tables changed places may still arrive, in ms. */
+  /**
+   * How long, in ms, an insert that was in flight at the exchange of the tables may still arrive.
+   */
   readonly settleMs: number;
 }
 
-/** What a rebuild did. */
-export interface Rebuilt {
-  /** Records of the log that were read. */
-  readonly records: number;
-  /** Rows with effect among them. */
-  readonly rows: number;
-  /** Rows kept from the old table: the log has them no more, or they are of another epoch. */
-  readonly kept: number;
-}
-
-/** Being built; after the exchange, the old one. */
+/** The table that is being built; after the exchange, the old one. */
 const NEXT = 'pills_next';
-/** What is safe for `settleMs`: longer than the sink's own time-out of one request. */
+/** A safe `settleMs`: longer than the sink's time-out of one request. */
 export const SETTLE_MS = REQUEST_TIMEOUT_MS + 5_000;
 const CLOSE_DEADLINE_MS = 60_000;
 
-/** Readers have the new table already, but the end of the rebuild was not reached. */
+/** Readers have the new table already, but the rebuild did not finish. */
 export class UnsettledError extends Error {
   override readonly name = 'UnsettledError';
 }
 
 /**
- * Builds the table of pills anew from the log, beside the one that readers see, while ingest and the
+ * Rebuilds the table of pills from the log, beside the one that readers see, while ingest and the
  * sink go on. Its steps, in this order:
- * 1. make an empty table, and copy what the log has no more;
+ * 1. create an empty table, and copy rows that the log no longer has;
  * 2. read the log from its beginning to its end, judging as the sink does;
- * 3. when the new table holds all that the old one has, let them change places, which is atomic;
- * 4. copy what the sink wrote to the old table in that moment, until none can be on its way;
+ * 3. when the new table has all rows of the old one, exchange the two, which is atomic;
+ * 4. copy rows that the sink wrote to the old table meanwhile, until none can be in flight;
  * 5. drop the old table.
- * How far the table is, is told by `pills_progress`, which stays: between the exchange and the first
- * copy, some ms, rows of the sink's last insert may be missing below it.
- * @param anew a table that an earlier rebuild has left is dropped; without it its being there is a
- *   lock against a second rebuild
- * @throws UnsettledError after step 3; before it readers keep the old table. An abort has no effect
- *   after step 3.
+ * `pills_progress` stays as it is: between the exchange and the first copy, a few ms, rows of the
+ * sink's last insert may be missing below it.
+ * @param anew drops a table that an earlier rebuild has left; otherwise that table is a lock against
+ *   a second rebuild
+ * @returns the records of the log that were read, the rows with effect among them, and the rows kept
+ *   from the old table: no longer in the log, or of another epoch
+ * @throws UnsettledError after step 3; before it, readers keep the old table. After step 3 an abort
+ *   has no effect.
  */
-export async function rebuild(options: RebuildOptions): Promise<Rebuilt> {
+export async function rebuild(options: RebuildOptions) {
   const { clickhouse, settings, client, namespace } = options;
   const command = (query: string) => clickhouse.command({ query });
   if (options.anew) await command(`DROP TABLE IF EXISTS ${NEXT} SYNC`);
@@ -75,7 +72,7 @@ export async function rebuild(options: RebuildOptions): Promise<Rebuilt> {
   let isExchanged = false;
   try {
     const bounds = await fetchOffsetBounds(client, topicName(namespace, 'pills'));
-    const kept = await keepWhatTheLogLost(options, bounds);
+    const kept = await copyRowsNotInLog(options, bounds);
     const { records, rows, until } = await readLog(options, bounds);
     await copyNewer(options, until, PILLS_TABLE, NEXT);
     options.signal.throwIfAborted();
@@ -97,8 +94,8 @@ export async function rebuild(options: RebuildOptions): Promise<Rebuilt> {
   }
 }
 
-/** Copies rows of other epochs, and those before the log's beginning. @returns how many */
-async function keepWhatTheLogLost(
+/** Copies rows of other epochs, and rows older than the log. @returns how many */
+async function copyRowsNotInLog(
   { clickhouse, settings }: RebuildOptions,
   bounds: ReadonlyMap<number, OffsetBounds>,
 ): Promise<number> {
@@ -119,12 +116,12 @@ async function keepWhatTheLogLost(
 
 /** Reads the log until the new table has all that the old one has. */
 async function readLog(options: RebuildOptions, bounds: ReadonlyMap<number, OffsetBounds>) {
-  const { client, schemas, clickhouse, settings, namespace, signal, log } = options;
-  // What is told is what is written: kept here, since readers are told by the sink alone.
+  const { client, clickhouse, settings, namespace, signal, log } = options;
+  // Kept here instead of published: only the sink publishes progress to readers.
   const written = new Map<number, number>();
   const store: PillStore = {
     ...createPillStore(clickhouse, settings.epoch, NEXT),
-    async tell(progress) {
+    async publishProgress(progress) {
       for (const { partition, offset } of progress) written.set(partition, offset);
     },
   };
@@ -132,18 +129,8 @@ async function readLog(options: RebuildOptions, bounds: ReadonlyMap<number, Offs
   const fail = (error: Error) => {
     failed ??= error;
   };
-  const sink = createSink({ store, log, onFatal: fail, onInserted: () => undefined });
-  const readers = new Map<number, PartitionReader>();
-  for (const [partition, { low: start }] of bounds) {
-    const symbols = await store.symbols(partition);
-    readers.set(
-      partition,
-      createPartitionReader({
-        ...{ partition, start, settings, symbols, schemas, log },
-        compareContent: false,
-      }),
-    );
-  }
+  const sink = createPillSink({ store, log, onFatal: fail, onInserted: () => undefined });
+  const readers = await openReaders(options, store, bounds);
   let records = 0;
   let rows = 0;
   const onRecords = async (partition: number, batch: readonly LogRecord[]) => {
@@ -158,7 +145,7 @@ async function readLog(options: RebuildOptions, bounds: ReadonlyMap<number, Offs
     rows += found.length;
     const last = batch.at(-1);
     if (last === undefined) return;
-    // Nobody is told of receive times here: see `tell` above.
+    // The store above ignores receive times.
     await sink.add(found, signal, { partition, offset: last.offset, receivedAt: undefined });
   };
   const tail = await openTail({
@@ -193,13 +180,25 @@ async function readLog(options: RebuildOptions, bounds: ReadonlyMap<number, Offs
       throw new Error(`ClickHouse did not take the last rows of partition ${partition} in time.`);
     }
   }
-  const until: ReadonlyMap<number, number> = new Map(
-    tail.partitions.map((p) => [p, written.get(p) ?? -1]),
-  );
+  const until = new Map(tail.partitions.map((p) => [p, written.get(p) ?? -1]));
   return { records, rows, until };
 }
 
-/** Copies what the sink wrote to one table, past what was read here, and the other does not have. */
+async function openReaders(
+  { settings, schemas, log }: RebuildOptions,
+  store: PillStore,
+  bounds: ReadonlyMap<number, OffsetBounds>,
+) {
+  const readers = new Map<number, PartitionReader>();
+  for (const [partition, { low: start }] of bounds) {
+    const symbols = await store.symbols(partition);
+    const reader = { partition, start, settings, symbols, schemas, log, compareContent: false };
+    readers.set(partition, createPartitionReader(reader));
+  }
+  return readers;
+}
+
+/** Copies rows past `until` that the sink wrote to one table and the other lacks. */
 async function copyNewer(
   { clickhouse, settings }: RebuildOptions,
   until: ReadonlyMap<number, number>,

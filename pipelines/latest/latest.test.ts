@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openProducer } from '../../lib/kafka/producer.ts';
-import { createNamespace, type Namespace } from '../../lib/testing/namespace.ts';
+import { createEncoder, type LatestPill } from '../../schemas/avro.ts';
+import { partitionOf } from '../../schemas/partition.ts';
+import type { PillRecord } from '../../schemas/pill.ts';
+import { topicName } from '../../schemas/topic-catalogue.ts';
+import { createNamespace, type Namespace } from '../../testing/namespace.ts';
 import {
   makePill,
   openPillWriter,
   type PillWriter,
   readLatest,
   readRejected,
-} from '../../lib/testing/pills.ts';
-import { startProcess, type TestProcess } from '../../lib/testing/process.ts';
-import { waitFor } from '../../lib/testing/wait.ts';
-import { createEncoder, type LatestPill } from '../../schemas/avro.ts';
-import { partitionOf } from '../../schemas/partition.ts';
-import type { PillRecord } from '../../schemas/pill.ts';
-import { topicName } from '../../schemas/topics.ts';
+} from '../../testing/pills.ts';
+import { startProcess, type TestProcess } from '../../testing/process.ts';
+import { waitFor } from '../../testing/wait.ts';
 
 let namespace: Namespace;
 let writer: PillWriter;
@@ -31,7 +31,7 @@ afterAll(async () => {
   await writer?.close();
 });
 
-/** Writes pills and waits until the processor has got past them. @returns rows by symbol. */
+/** Writes pills and waits until the processor has read past them. @returns rows by symbol */
 async function settle(pills: readonly PillRecord[]): Promise<Map<string, LatestPill>> {
   const acks = await writer.write(pills);
   const last = acks.at(-1)!;
@@ -63,7 +63,7 @@ describe('latest', () => {
     });
   });
 
-  test('a repeat has no effect, and the progress is told all the same', async () => {
+  test('a repeat has no effect, but moves the processed offset', async () => {
     const pill = makePill({ symbol: 'REPEAT.T' });
     await settle([pill]);
     const rows = await settle([pill]);
@@ -72,7 +72,7 @@ describe('latest', () => {
     expect(row.last_offset).toBe(row.offset);
   });
 
-  test('a backfill pill is in latest, and is nobody’s prev', async () => {
+  test('a backfill pill is in latest, but is never the prev of another', async () => {
     const symbol = 'OLD.T';
     const rows = await settle([
       makePill({ symbol, timestamp: Date.UTC(2019, 0, 1) * 1000 }),
@@ -138,7 +138,7 @@ describe('latest', () => {
     });
   });
 
-  test('a zombie’s older row is answered by writing ours again', async () => {
+  test('after an older row of a zombie, our row is written again', async () => {
     const symbol = '9988.HK';
     const rows = await settle([makePill({ symbol }), makePill({ symbol })]);
     const ours = rows.get(symbol)!;
@@ -160,7 +160,7 @@ describe('latest', () => {
     });
   });
 
-  test('kill -9 and restart: every pill counts once, prev goes on, repeats stay repeats', async () => {
+  test('after kill -9 and a restart every pill counts once, prev continues, repeats stay repeats', async () => {
     const symbol = 'KILL.T';
     const pills = Array.from({ length: 400 }, () => makePill({ symbol }));
     await writer.write(pills.slice(0, 200));

@@ -1,99 +1,97 @@
-import { createCounter, createHistogram, LATENCY_BUCKETS_S } from '../../lib/metrics.ts';
-import type { WebhookMessage } from '../../lib/webhooks/message.ts';
-import type { Sender, SendResult } from '../../lib/webhooks/sender.ts';
-import { signatureOf } from '../../lib/webhooks/signature.ts';
+import type { AttemptRow } from '../../domain/webhooks/deliveries/attempt-rows.ts';
+import type { WebhookMessage } from '../../domain/webhooks/events/webhook-message.ts';
+import { signatureOf } from '../../domain/webhooks/secrets/signature.ts';
+import type { Sender, SendResult } from '../../domain/webhooks/send/webhook-sender.ts';
+import { createCounter, createHistogram, LATENCY_BUCKETS_S } from '../../lib/metrics/metrics.ts';
 import type { AttemptLog } from './attempt-log.ts';
-import type { Listener } from './audience.ts';
-import type { Health } from './health.ts';
-import type { AttemptVerdict } from './verdict.ts';
+import type { AttemptResult } from './endpoints/attempt-result.ts';
+import type { EndpointHealth } from './endpoints/endpoint-health.ts';
+import type { RegisteredEndpoint } from './endpoints/registered-endpoint.ts';
 
 const attemptsTotal = createCounter({
   name: 'pillole_webhook_attempts_total',
-  help: 'Attempts to deliver a message, by what became of them.',
+  help: 'Attempts to deliver a message, by outcome.',
   labelNames: ['outcome'] as const,
+});
+const egressDownTotal = createCounter({
+  name: 'pillole_webhook_egress_down_total',
+  help: 'Attempts that failed because the egress proxy could not be reached.',
 });
 const sinceReceived = createHistogram({
   name: 'pillole_webhook_since_received_seconds',
-  help: 'From the receive time of a message’s oldest pill to the begin of its first attempt.',
+  help: 'From the receive time of a message’s oldest pill to the start of its first attempt.',
   buckets: LATENCY_BUCKETS_S,
 });
 
-/** Makes attempts: signed, sent, judged, logged. */
-export interface Attempter {
-  /** @param attempt which one at this message, from 1 @param isLast a failure gives it up */
-  attempt(
-    listener: Listener,
-    message: WebhookMessage,
-    attempt: number,
-    isLast?: boolean,
-  ): Promise<AttemptVerdict>;
-  /** Logs that a message became too old for its endpoint. */
-  expired(listener: Listener, message: WebhookMessage, attempts: number): void;
-}
+export type Attempter = ReturnType<typeof createAttempter>;
 
 const USER_AGENT = 'pillole-webhooks/1';
 
-export function createAttempter(parts: {
+/** Makes attempts: signs, sends, judges the answer, updates health, logs. */
+export function createAttempter({
+  sender,
+  log,
+  health,
+}: {
   readonly sender: Sender;
   readonly log: AttemptLog;
-  readonly health: Health;
-}): Attempter {
-  const { sender, log, health } = parts;
+  readonly health: EndpointHealth;
+}) {
   return {
-    async attempt(listener, message, attempt, isLast = false) {
-      const at = Date.now();
-      const standing = listener.standing(at);
-      const isWanted = standing === 'enabled' || (standing === 'pending' && isTest(message));
-      if (!isWanted) return { kind: 'unwanted' };
-      // Both now: a change amid the attempt must not have the old URL answer the new challenge.
-      const { endpoint, challenge } = listener;
-      // The timestamp is that of the attempt: a receiver refuses old ones (Standard Webhooks 1.0).
-      const timestampS = Math.floor(at / 1_000);
-      const secrets = listener.secretsAt(at);
-      const result = await sender.send(
-        { endpointId: listener.id, url: endpoint.url, headers: listener.headers },
-        {
-          'content-type': 'application/json',
-          'user-agent': USER_AGENT,
-          'webhook-id': message.id,
-          'webhook-timestamp': String(timestampS),
-          'webhook-signature': signatureOf(secrets, message.id, timestampS, message.body),
-        },
-        message.body,
-      );
+    /** @param attempt counted from 1 @param isLast the message is given up if this attempt fails */
+    async attempt(
+      endpoint: RegisteredEndpoint,
+      message: WebhookMessage,
+      attempt: number,
+      isLast = false,
+    ): Promise<AttemptResult> {
+      const atMs = Date.now();
+      const state = endpoint.state(atMs);
+      const isDue = state === 'enabled' || (state === 'pending' && isTest(message));
+      if (!isDue) return { kind: 'unwanted' };
+      // Read before the attempt: if the URL changes meanwhile, the old receiver's answer must not
+      // count as an answer to the new challenge.
+      const { challenge } = endpoint;
+      const line = lineOf(endpoint, message, atMs);
+      const result = await send(sender, endpoint, message, atMs);
       if (result.kind === 'failed' && result.reason === 'stopped') return { kind: 'stopped' };
-      const verdict = judge(challenge, message, result);
-      const isDelivered = verdict.kind === 'delivered';
-      if (verdict.kind === 'delivered')
-        health.succeeded(listener, isTest(message) ? challenge : undefined);
-      else health.failed(listener, verdict);
-      const outcome = isDelivered ? 'delivered' : isLast ? 'failed' : 'retry';
+      const judged = judge(challenge, message, result);
+      // If our proxy is down, the endpoint is not at fault.
+      const isOurs = judged.kind === 'failed' && judged.reason === 'egress_down';
+      if (isOurs) egressDownTotal.inc();
+      else if (judged.kind === 'failed') health.failed(endpoint, judged);
+      else health.succeeded(endpoint, isTest(message) ? challenge : undefined);
+      const outcome = judged.kind === 'delivered' ? 'delivered' : isLast ? 'failed' : 'retry';
       attemptsTotal.inc({ outcome });
-      const sinceMs = message.pills > 0 ? Math.max(0, at - message.occurredAt / 1_000) : 0;
-      if (message.pills > 0 && attempt === 1) sinceReceived.observe(sinceMs / 1_000);
+      if (message.pills > 0 && attempt === 1) sinceReceived.observe(line.since_received_us / 1e6);
       log.add({
-        ...{ account_id: endpoint.accountId, endpoint_id: listener.id, at: at * 1_000 },
-        ...{ message_id: message.id, event_type: message.type, pills: message.pills },
-        ...{ attempt, outcome, status: result.kind === 'answered' ? result.status : 0 },
-        reason: isDelivered ? '' : verdict.reason,
-        detail: detailOf(result, verdict),
+        ...line,
+        attempt,
+        outcome,
+        status: result.kind === 'answered' ? result.status : 0,
+        reason: judged.kind === 'delivered' ? '' : judged.reason,
+        detail: detailOf(result, judged),
         latency_us: result.latencyUs,
-        since_received_us: Math.round(sinceMs * 1_000),
         answer: result.kind === 'answered' ? result.answer : '',
         body: attempt === 1 ? message.body : '',
       });
-      return verdict;
+      return judged;
     },
-    expired(listener, message, attempts) {
-      const { endpoint } = listener;
+    /** Logs that a message became too old for its endpoint. */
+    expired(endpoint: RegisteredEndpoint, message: WebhookMessage, attempts: number): void {
       attemptsTotal.inc({ outcome: 'expired' });
-      const since = Math.max(0, Date.now() * 1_000 - message.occurredAt);
+      const nowMs = Date.now();
+      const { maxAgeS } = endpoint.settings;
       log.add({
-        ...{ account_id: endpoint.accountId, endpoint_id: listener.id, at: Date.now() * 1_000 },
-        ...{ message_id: message.id, event_type: message.type, pills: message.pills },
-        ...{ attempt: attempts, outcome: 'expired', status: 0, reason: 'too_old' },
-        detail: `It was older than max_age_s, ${endpoint.maxAgeS} s: recover it, or replay its range.`,
-        ...{ latency_us: 0, since_received_us: since, answer: '' },
+        ...lineOf(endpoint, message, nowMs),
+        since_received_us: Math.max(0, nowMs * 1_000 - message.occurredAt),
+        attempt: attempts,
+        outcome: 'expired',
+        status: 0,
+        reason: 'too_old',
+        detail: `The message is older than max_age_s (${maxAgeS} s). Recover it, or replay its range.`,
+        latency_us: 0,
+        answer: '',
         body: attempts === 0 ? message.body : '',
       });
     },
@@ -105,17 +103,55 @@ export function isTest({ type }: WebhookMessage): boolean {
   return type === 'endpoint.test';
 }
 
-type Judged = Exclude<AttemptVerdict, { kind: 'stopped' | 'unwanted' }>;
+/** The part of a log line that is known before the attempt. */
+function lineOf({ id, settings }: RegisteredEndpoint, message: WebhookMessage, atMs: number) {
+  const sinceMs = message.pills > 0 ? Math.max(0, atMs - message.occurredAt / 1_000) : 0;
+  return {
+    account_id: settings.accountId,
+    endpoint_id: id,
+    at: atMs * 1_000,
+    message_id: message.id,
+    event_type: message.type,
+    pills: message.pills,
+    since_received_us: Math.round(sinceMs * 1_000),
+  } satisfies Partial<AttemptRow>;
+}
+
+function send(
+  sender: Sender,
+  endpoint: RegisteredEndpoint,
+  message: WebhookMessage,
+  atMs: number,
+): Promise<SendResult> {
+  // The timestamp is the time of the attempt: receivers refuse old timestamps (Standard Webhooks
+  // 1.0).
+  const timestampS = Math.floor(atMs / 1_000);
+  const secrets = endpoint.secretsAt(atMs);
+  return sender.send(
+    { endpointId: endpoint.id, url: endpoint.settings.url, headers: endpoint.headers },
+    {
+      'content-type': 'application/json',
+      'user-agent': USER_AGENT,
+      'webhook-id': message.id,
+      'webhook-timestamp': String(timestampS),
+      'webhook-signature': signatureOf(secrets, message.id, timestampS, message.body),
+    },
+    message.body,
+  );
+}
+
+type Judged = Extract<AttemptResult, { kind: 'delivered' | 'failed' }>;
 
 function judge(challenge: string, message: WebhookMessage, result: SendResult): Judged {
   if (result.kind === 'failed') {
-    return { ...result, kind: 'failed', status: undefined, retryAfterS: undefined };
+    return { kind: 'failed', status: undefined, reason: result.reason, retryAfterS: undefined };
   }
   const { status, retryAfterS, answer } = result;
   if (status < 200 || status > 299) {
     return { kind: 'failed', status, reason: reasonOf(status), retryAfterS };
   }
-  // A mere 2xx could be a stranger's page that answers so to everything: it would be flooded.
+  // A bare 2xx may come from an unrelated site that answers every request like this; pills would
+  // flood the site.
   if (isTest(message) && !answer.includes(challenge)) {
     return { kind: 'failed', status, reason: 'challenge_missing', retryAfterS: undefined };
   }
@@ -128,15 +164,15 @@ function reasonOf(status: number): string {
   return status >= 300 && status < 400 ? 'redirect' : 'status';
 }
 
-function detailOf(result: SendResult, verdict: Judged): string {
+function detailOf(result: SendResult, judged: Judged): string {
   if (result.kind === 'failed') return result.detail;
-  if (verdict.kind === 'delivered') return '';
-  if (verdict.reason === 'challenge_missing') {
-    return 'The answer does not contain data.challenge of the body: answer with it, or echo the body.';
+  if (judged.kind === 'delivered') return '';
+  if (judged.reason === 'challenge_missing') {
+    return 'The answer does not contain data.challenge. Answer with the challenge, or echo the body.';
   }
-  if (verdict.reason === 'gone') {
-    return 'It answered 410 Gone, so the endpoint is disabled: enable it by PATCH, and it is tested.';
+  if (judged.reason === 'gone') {
+    return 'The endpoint answered 410 Gone and was disabled. Enable it by PATCH to have it tested again.';
   }
-  if (verdict.reason === 'redirect') return 'Redirects are not followed: give the final URL.';
-  return `It answered ${result.status}; only 2xx counts as delivered.`;
+  if (judged.reason === 'redirect') return 'Redirects are not followed. Set the final URL.';
+  return `The endpoint answered ${result.status}; only 2xx counts as delivered.`;
 }

@@ -1,286 +1,288 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { followChanges } from '../../lib/access/changes.ts';
-import { readPepper } from '../../lib/access/pepper.ts';
-import { retryForever } from '../../lib/backoff.ts';
-import { databaseName, openClickHouse } from '../../lib/clickhouse.ts';
-import type { Context } from '../../lib/context.ts';
+import { followAccessChanges } from '../../domain/access/access-changes.ts';
+import { readPepper } from '../../domain/access/pepper.ts';
+import { createSeal } from '../../domain/access/sealing.ts';
+import { openSender } from '../../domain/webhooks/send/webhook-sender.ts';
+import { customersDatabaseName, openClickHouse } from '../../lib/clickhouse/clickhouse-client.ts';
 import type { LogRecord } from '../../lib/kafka/consume.ts';
-import { joinGroup, type Ownership } from '../../lib/kafka/group.ts';
+import { joinGroup } from '../../lib/kafka/group.ts';
+import type { Context } from '../../lib/kafka/log-context.ts';
 import { STEADY } from '../../lib/kafka/pace.ts';
-import type { OffsetBounds } from '../../lib/kafka/topics.ts';
-import { createCounter, createGauge } from '../../lib/metrics.ts';
-import { warmUpFrom } from '../../lib/partition-reader.ts';
+import { createGauge } from '../../lib/metrics/metrics.ts';
 import { openDatabase } from '../../lib/postgres/database.ts';
-import { openQuickPool } from '../../lib/postgres/quick-pool.ts';
-import { openResolver } from '../../lib/webhooks/resolve.ts';
-import { createSeal } from '../../lib/webhooks/sealing.ts';
-import { openSender } from '../../lib/webhooks/sender.ts';
-import { groupName, topicName } from '../../schemas/topics.ts';
+import { openStatementPool } from '../../lib/postgres/statement-pool.ts';
+import { retryForever } from '../../lib/timing/backoff.ts';
+import { groupName, topicName } from '../../schemas/topic-catalogue.ts';
 import { createAttempter } from './attempt.ts';
 import { openAttemptLog } from './attempt-log.ts';
-import { createAudience, type Listener } from './audience.ts';
-import { createBacklog } from './backlog.ts';
 import type { WebhooksConfig } from './config.ts';
-import { drain } from './drain.ts';
-import { startEvents } from './events.ts';
-import { startFailing } from './failing.ts';
-import { firstStart } from './first-start.ts';
-import { createHealth } from './health.ts';
-import { createKeeper } from './keeper.ts';
-import { createLane, type Lane } from './lane.ts';
+import { applyChanges } from './delivery-changes.ts';
+import { createDeliveryWriter } from './delivery-writer.ts';
+import { createDeliveryQueues } from './dispatch/delivery-queues.ts';
+import { startEventFanOut } from './dispatch/event-fan-out.ts';
+import { createOwnedPartitions, type OwnedPartitions } from './dispatch/owned-partitions.ts';
+import { createPositionStore } from './dispatch/position-store.ts';
+import { createPositionWriter, type PositionWriter } from './dispatch/position-writer.ts';
+import { restorePartition } from './dispatch/restore-partition.ts';
+import { createEndpointHealth } from './endpoints/endpoint-health.ts';
+import { createEndpointRegistry, type EndpointRegistry } from './endpoints/endpoint-registry.ts';
+import { startFailingNotices } from './endpoints/failing-endpoints.ts';
+import { createWaitingLimitNotices } from './endpoints/waiting-limit-notices.ts';
+import { FencedError } from './fencing.ts';
 import { LIMITS } from './limits.ts';
-import { createWebhookPartition, type WebhookPartition } from './partition.ts';
-import { createPositions } from './positions.ts';
-import { createWebhookStore, FencedError } from './store.ts';
-import { startWorker } from './worker.ts';
+import { drainEndpoint } from './retry/drain-endpoint.ts';
+import { startDrainWorker } from './retry/drain-worker.ts';
+import { createWaitingMessages } from './retry/waiting-messages.ts';
 
-/** A backlog that is full is told again after so long: its owner may have replayed meanwhile. */
-const FULL_TOLD_MS = 10_000;
-/** Records handed over before it is looked whether too much is unsettled. */
+/** Records queued before it is checked again whether too many pills are unsettled. */
 const RUN_RECORDS_MAX = 500;
-const BUSY_CHECK_MS = 20;
+const FULL_CHECK_MS = 20;
 const CONNECTIONS_MAX = 6;
-/** For what the log waits for: never behind the drains. */
-const KEEPER_CONNECTIONS_MAX = 4;
-/** A partition that another one has taken: the group takes so long at most to tell us. */
-const FENCED_MAX_MS = 12_000;
-/** Shares of the deadline of lib/run: what is on its way, then what is kept. */
-const LANES_DEADLINE_MS = 2_000;
-const KEEPER_DEADLINE_MS = 1_500;
+/** A pool for the writes that the log waits for, so that they never queue behind the drains. */
+const WRITER_CONNECTIONS_MAX = 4;
+/** Shares of the deadline of lib/run: for attempts in flight, then for writes. */
+const QUEUES_DEADLINE_MS = 2_000;
+const WRITER_DEADLINE_MS = 1_500;
 
-const refusedTotal = createCounter({
-  name: 'pillole_webhook_pills_not_kept_total',
-  help: 'Pills that were not kept for an endpoint, because too much waited for it.',
-});
 const endpointsGauge = createGauge({
   name: 'pillole_webhook_endpoints',
-  help: 'Endpoints that this dispatcher knows, in whatever state.',
+  help: 'Endpoints that this dispatcher knows, in any state.',
 });
 const unsettledGauge = createGauge({
   name: 'pillole_webhook_unsettled_pills',
-  help: 'Pills that are neither delivered to all who want them nor kept.',
+  help: 'Pills that are neither delivered to all their endpoints nor stored.',
 });
+
+type WebhooksContext = Context<WebhooksConfig>;
+type Delivery = ReturnType<typeof openDelivery>;
 
 /**
  * Posts pills and events to customers. Its steps, in this order:
- * 1. restore: take the partition over in PostgreSQL, which fences its last owner; go on from the
- *    position, with the state of symbols that was kept before it;
- * 2. judge each record; ask who wants the pill;
+ * 1. restore: take the partition over in PostgreSQL, which fences its last owner; continue from
+ *    the position, with the state of symbols that was stored before it;
+ * 2. judge each record; ask the registry which endpoints receive the pill;
  * 3. first attempts from memory: the log is the outbox. A pill that is delivered is settled; one
- *    that failed, or has no answer after a second, is kept as a row, and then settled;
- * 4. move the position past what is settled; commit it, for the eyes of operators;
- * 5. further attempts from the rows, by jobs of a queue: one endpoint a job.
+ *    that failed, or has no answer after a second, is stored as a row, and then settled;
+ * 4. move the position past settled pills; commit it, only to show the lag;
+ * 5. further attempts from the rows, by queued jobs: one endpoint a job.
  */
-export async function startWebhooks(context: Context<WebhooksConfig>): Promise<void> {
-  const { config, life, client, schemas, settings } = context;
-  const { namespace, databaseUrl } = config;
-  const partitions = new Map<number, WebhookPartition>();
-  const lanes = new Map<string, Lane>();
-  let isStopping = false;
+export async function startWebhooks(context: WebhooksContext): Promise<void> {
+  const { life } = context;
+  const { log } = life;
+  const delivery = openDelivery(context, (partition) => group.owned().includes(partition));
+  const { queues, sender, writer, health } = delivery;
+  await followEndpoints(context, delivery.endpoints);
+  const { group, positions, keepPartitions } = joinLog(context, delivery);
+  const retries = await startRetries(context, delivery);
+  life.onStop('dispatcher', async () => {
+    keepPartitions();
+    await group.close();
+    await queues.close(QUEUES_DEADLINE_MS);
+    await sender.close();
+    await retries.close();
+    await writer.close(WRITER_DEADLINE_MS);
+    await positions.close();
+    await positions.flush(true).catch((error) => log.warn({ err: error }, 'positions not flushed'));
+    await health.close();
+  });
+  life.readyWhen(() => (group.isJoined() ? undefined : 'not in the consumer group'));
+  life.readyWhen(() => (writer.isHealthy() ? undefined : 'deliveries cannot be stored'));
+}
 
-  const clickhouse = openClickHouse({
-    url: config.clickhouseUrl,
-    database: databaseName(namespace),
-  });
-  life.onStop('clickhouse', () => clickhouse.close());
-  const db = openDatabase({
-    ...{ url: databaseUrl, namespace, name: 'webhooks', log: life.log },
-    connectionsMax: CONNECTIONS_MAX,
-  });
-  life.onStop('database', () => db.destroy());
-  const keeperDb = openDatabase({
-    ...{ url: databaseUrl, namespace, name: 'webhooks-keeper', log: life.log },
-    connectionsMax: KEEPER_CONNECTIONS_MAX,
-  });
-  life.onStop('keeper database', () => keeperDb.destroy());
-  const pool = openQuickPool({
-    ...{ url: databaseUrl, namespace, name: 'webhooks-audience', log: life.log },
-    ...{ connectionsMax: 2, timeoutMs: 5_000 },
-  });
-  life.onStop('audience pool', () => pool.close());
-  const attemptLog = openAttemptLog(clickhouse, life.log);
+/** Opens the parts that first and later attempts share. @param isAssigned by the consumer group */
+function openDelivery(context: WebhooksContext, isAssigned: (partition: number) => boolean) {
+  const { config, life, settings } = context;
+  const { log } = life;
+  const { epoch, partitions: partitionCount } = settings;
+  const { clickhouse, db, writerDb, pool } = openStores(context);
+  const attemptLog = openAttemptLog(clickhouse, log);
   life.onStop('log of attempts', attemptLog.close);
-
-  const store = createWebhookStore(keeperDb, settings.epoch, randomUUID());
-  const lose = (lost: readonly number[]) => {
-    for (const partition of lost) {
-      life.log.warn({ partition }, 'another dispatcher has taken the partition');
-      partitions.get(partition)?.lose();
-      partitions.delete(partition);
-      setTimeout(() => {
-        if (!group.owned().includes(partition) || partitions.has(partition)) return;
-        life.fail(new Error(`Partition ${partition} is ours by the group, another's by its row.`));
-      }, FENCED_MAX_MS).unref();
-    }
-  };
-  const keeper = createKeeper(store, { log: life.log, onFenced: lose, onFatal: life.fail });
-  const health = createHealth(db, life.log);
-  const backlog = createBacklog(db, life.log);
-  const audience = createAudience({
-    ...{ pool, seal: createSeal(readPepper(config.pepperPath)), log: life.log },
-    hasRoom: backlog.hasRoom,
-    onRefused(listener, receivedAt, pills) {
-      refusedTotal.inc(pills);
-      void tellBacklogFull(listener, receivedAt);
-    },
-    onGone(endpointId) {
-      sender.forget(endpointId);
-      lanes.delete(endpointId);
-      toldFull.delete(endpointId);
-    },
+  const onFatal = life.fail;
+  const partitions = createOwnedPartitions({
+    partitions: partitionCount,
+    log,
+    isAssigned,
+    onFatal,
   });
-  /** Endpoints whose owners can read it already; a replay by the owner clears it. */
-  const toldFull = new Map<string, number>();
-  const tellBacklogFull = async (listener: Listener, receivedAt: number) => {
-    if (performance.now() - (toldFull.get(listener.id) ?? -Infinity) < FULL_TOLD_MS) return;
-    toldFull.set(listener.id, performance.now());
-    await db
-      .updateTable('webhook_endpoints')
-      .set({ backlog_full_since: new Date(receivedAt / 1_000) })
-      .where('id', '=', listener.id)
-      .where('backlog_full_since', 'is', null)
-      .execute()
-      .catch((error) => life.log.warn({ err: error }, 'a full backlog was not told'));
-  };
-  const ask = <T>(what: string, attempt: () => Promise<T>, signal = life.signal) =>
-    retryForever(attempt, {
-      ...{ firstMs: 100, maxMs: 2_000, signal },
-      onError: (error, attempts) => life.log.warn({ err: error, attempts }, what),
-    });
-  const reload = async (accountId?: string) => {
-    // A change that cannot be read must not be forgotten: it is tried until it can.
-    await ask('endpoints cannot be read; waiting', () => audience.load(accountId)).catch(
-      () => undefined,
-    );
-    endpointsGauge.set(audience.size);
-  };
-  await reload();
-  const changes = followChanges({
-    ...{ databaseUrl, namespace, name: 'webhooks', log: life.log },
-    onChange: (accountId) => {
-      void reload(accountId);
-    },
+  const { share } = partitions;
+  const writer = createDeliveryWriter({
+    apply: (changes) => applyChanges(writerDb, epoch, changes),
+    log,
+    onFenced: partitions.fence,
+    onFatal,
   });
-  life.onStop('changes', changes.close);
-
+  const health = createEndpointHealth(db, log);
   const sender = openSender({
-    policy: config.urls,
-    resolver: openResolver({ servers: config.dnsServers }),
+    ...config.egress,
     timeoutMs: config.timeoutMs,
-    // First attempts and those of a drain side by side: none waits for a connection.
+    // First attempts and attempts of a drain run side by side: no attempt waits for a connection.
     connectionsPerEndpoint: LIMITS.inFlightMax + LIMITS.drainConcurrency,
   });
   const attempter = createAttempter({ sender, log: attemptLog, health });
-  const share = () => Math.max(1, partitions.size) / settings.partitions;
-  const laneOf = (listener: Listener): Lane => {
-    const known = lanes.get(listener.id);
-    if (known !== undefined) return known;
-    const lane = createLane(listener, {
-      ...{ epoch: settings.epoch, attempter, keeper, share, nowMs: () => performance.now() },
-    });
-    lanes.set(listener.id, lane);
-    return lane;
-  };
+  const nowMs = () => performance.now();
+  const queues = createDeliveryQueues({ epoch, attempter, writer, share, nowMs });
+  const waiting = createWaitingMessages(db, log);
+  const notices = createWaitingLimitNotices(db, log);
+  const endpoints = createEndpointRegistry({
+    pool,
+    seal: createSeal(readPepper(config.pepperPath)),
+    log,
+    hasRoom: waiting.hasRoom,
+    onDiscarded: notices.onDiscarded,
+    onRemoved(endpointId) {
+      sender.forget(endpointId);
+      queues.forget(endpointId);
+      notices.forget(endpointId);
+    },
+  });
+  const store = createPositionStore(writerDb, epoch, randomUUID());
+  return { db, partitions, writer, health, sender, attempter, queues, waiting, endpoints, store };
+}
 
-  const positions = createPositions({
-    ...{ store, partitions, log: life.log, onFenced: lose },
+function openStores({ config, life }: WebhooksContext) {
+  const { namespace, databaseUrl: url } = config;
+  const { log } = life;
+  const database = customersDatabaseName(namespace);
+  const clickhouse = openClickHouse({ url: config.clickhouseUrl, database });
+  life.onStop('clickhouse', () => clickhouse.close());
+  const open = (name: string, connectionsMax: number) => {
+    const db = openDatabase({ url, namespace, name, log, connectionsMax });
+    life.onStop(name, () => db.destroy());
+    return db;
+  };
+  const db = open('webhooks', CONNECTIONS_MAX);
+  const writerDb = open('webhooks-writer', WRITER_CONNECTIONS_MAX);
+  const bounds = { connectionsMax: 2, timeoutMs: 5_000 };
+  const pool = openStatementPool({ url, namespace, name: 'webhooks-endpoints', log, ...bounds });
+  life.onStop('endpoint pool', () => pool.close());
+  return { clickhouse, db, writerDb, pool };
+}
+
+/** Loads all endpoints, and follows their changes. */
+async function followEndpoints(context: WebhooksContext, endpoints: EndpointRegistry) {
+  const { config, life } = context;
+  const reload = async (accountId?: string) => {
+    // A change that cannot be read must not be lost: the load is retried until the process stops.
+    const load = () => endpoints.load(accountId);
+    await retryUntilStop(context)('endpoints cannot be read', load).catch(() => undefined);
+    endpointsGauge.set(endpoints.size);
+  };
+  await reload();
+  const changes = followAccessChanges({
+    databaseUrl: config.databaseUrl,
+    namespace: config.namespace,
+    name: 'webhooks',
+    log: life.log,
+    onChange: (accountId) => void reload(accountId),
+  });
+  life.onStop('changes', changes.close);
+}
+
+/** Steps 1 to 4. */
+function joinLog(context: WebhooksContext, delivery: Delivery) {
+  const { config, life, client, schemas, settings } = context;
+  const { namespace } = config;
+  const { log } = life;
+  const { partitions, store, endpoints, queues } = delivery;
+  const positions = createPositionWriter({
+    store,
+    partitions: partitions.byNumber,
+    log,
+    onFenced: partitions.fence,
     onWritten: (next) => void group.commit(next),
   });
-
-  const restore = async (partition: number, { low }: OffsetBounds, { signal }: Ownership) => {
-    const take = () => ask('positions cannot be read', () => store.take(partition), signal);
-    let kept = await take();
-    if (kept === undefined) {
-      const parts = { client, schemas, namespace, epoch: settings.epoch, log: life.log };
-      const start = await firstStart(partition, low, { ...parts, onFatal: life.fail });
-      await ask('positions cannot be written', () => store.begin(partition, start), signal);
-      kept = (await take())!;
-    }
-    if (kept.nextOffset < low) {
-      const lost = { partition, from: kept.nextOffset, to: low - 1 };
-      life.log.error(lost, 'pills left the log before they were posted: they are lost to webhooks');
-      kept = { ...kept, nextOffset: low };
-    }
-    if (kept.snapshot.offset < low) kept = { ...kept, snapshot: { ...kept.snapshot, offset: low } };
-    signal.throwIfAborted();
-    const state = createWebhookPartition({
-      ...{ partition, kept, settings, schemas, log: life.log },
-      audienceOf: (pill) => audience.of(pill),
-      offer: (listener, pill) => laneOf(listener).offer(pill),
-    });
-    partitions.set(partition, state);
-    life.log.info({ partition, from: kept.nextOffset, judged: state.start }, 'partition restored');
-    return { start: state.start, from: warmUpFrom(state.start, low, settings) };
-  };
-
-  const unsettled = () =>
-    [...partitions.values()].reduce((sum, { frontier }) => sum + frontier.size, 0);
-
-  const onRecords = async (
-    partition: number,
-    records: readonly LogRecord[],
-    { signal }: Ownership,
-  ) => {
-    const state = partitions.get(partition);
-    if (state === undefined) return;
-    try {
-      for (let at = 0; at < records.length; at += RUN_RECORDS_MAX) {
-        const run = records.slice(at, at + RUN_RECORDS_MAX);
-        while (unsettled() > LIMITS.unsettledMax) await sleep(BUSY_CHECK_MS, undefined, { signal });
-        await positions.allowTries(partition, state, run.at(-1)!.offset + 1, signal);
-        await state.apply(run, signal);
-      }
-      unsettledGauge.set(unsettled());
-    } catch (error) {
-      if (error instanceof FencedError) lose([partition]);
-      // Revoked in the middle: the next owner starts from the position.
-      else if (!signal.aborted) throw error;
-    }
-  };
-
+  let keepsPartitions = false;
   const group = joinGroup({
     client,
     topic: topicName(namespace, 'pills'),
     groupId: groupName(namespace, 'webhooks'),
     concurrency: settings.partitions,
     pace: STEADY,
-    onAssigned: restore,
-    onRecords,
+    onAssigned: (partition, bounds, { signal }) =>
+      restorePartition(partition, bounds, signal, {
+        ...{ client, schemas, settings, namespace, log, store, partitions, queues },
+        endpointsFor: endpoints.matching,
+        retry: retryUntilStop(context),
+        onFatal: life.fail,
+      }),
+    onRecords: (partition, records, { signal }) =>
+      applyRecords(partition, records, signal, partitions, positions),
     onRevoked(partition) {
-      // When we stop, what waits is ours to keep until another one has taken it: the fence decides.
-      if (isStopping) return;
-      partitions.get(partition)?.lose();
-      partitions.delete(partition);
+      if (!keepsPartitions) partitions.revoke(partition);
     },
     onFatal: life.fail,
   });
+  return {
+    group,
+    positions,
+    /**
+     * A stopping process may store waiting pills until another dispatcher takes over: the fence
+     * decides.
+     */
+    keepPartitions() {
+      keepsPartitions = true;
+    },
+  };
+}
 
-  const worker = await ask('the queue cannot be opened; waiting', () =>
-    startWorker({
-      ...{ databaseUrl, namespace, db, log: life.log, onFatal: life.fail },
-      drain: (endpointId) =>
-        drain(endpointId, { db, audience, attempter, keeper, share, signal: life.signal }),
+async function applyRecords(
+  partition: number,
+  records: readonly LogRecord[],
+  signal: AbortSignal,
+  partitions: OwnedPartitions,
+  positions: PositionWriter,
+): Promise<void> {
+  const state = partitions.byNumber.get(partition);
+  if (state === undefined) return;
+  try {
+    for (let at = 0; at < records.length; at += RUN_RECORDS_MAX) {
+      const run = records.slice(at, at + RUN_RECORDS_MAX);
+      while (partitions.isFull()) await sleep(FULL_CHECK_MS, undefined, { signal });
+      await positions.allowTries(partition, state, run.at(-1)!.offset + 1, signal);
+      await state.apply(run, signal);
+    }
+    unsettledGauge.set(partitions.unsettled());
+  } catch (error) {
+    if (error instanceof FencedError) partitions.fence([partition]);
+    // Revoked in the middle: the next owner starts from the position.
+    else if (!signal.aborted) throw error;
+  }
+}
+
+/** Step 5, and the regular tasks around it. */
+async function startRetries(context: WebhooksContext, delivery: Delivery) {
+  const { config, life } = context;
+  const { db, endpoints, partitions, waiting } = delivery;
+  const deps = { ...delivery, share: partitions.share, signal: life.signal };
+  const worker = await retryUntilStop(context)('the job queue cannot be opened', () =>
+    startDrainWorker(config, {
+      db,
+      log: life.log,
+      onFatal: life.fail,
+      drain: (endpointId) => drainEndpoint(endpointId, deps),
     }),
   );
-  const repetitions = [
-    backlog.start(audience),
-    startEvents(db, audience, life.log),
-    startFailing(db, life.log, config.disableAfterS),
+  const tasks = [
+    waiting.start(endpoints),
+    startEventFanOut(db, endpoints, life.log),
+    startFailingNotices(db, life.log, config.disableAfterS),
   ];
-  life.onStop('dispatcher', async () => {
-    isStopping = true;
-    await group.close();
-    const empty = Promise.all([...lanes.values()].map((lane) => lane.close()));
-    await Promise.race([empty, sleep(LANES_DEADLINE_MS)]);
-    await sender.close();
-    await worker.close();
-    await Promise.all(repetitions.map((one) => one.close()));
-    await keeper.close(KEEPER_DEADLINE_MS);
-    await positions.close();
-    await positions.flush(true).catch((error) => life.log.warn({ err: error }, 'not flushed'));
-    await health.close();
-  });
-  life.readyWhen(() => (group.isJoined() ? undefined : 'not in the consumer group'));
-  life.readyWhen(() => (keeper.isHealthy() ? undefined : 'messages cannot be kept'));
+  return {
+    async close() {
+      await worker.close();
+      await Promise.all(tasks.map((task) => task.close()));
+    },
+  };
+}
+
+/** @returns retries until the signal aborts, by default when the process stops */
+function retryUntilStop({ life }: WebhooksContext) {
+  return <T>(what: string, attempt: () => Promise<T>, signal = life.signal): Promise<T> =>
+    retryForever(attempt, {
+      firstMs: 100,
+      maxMs: 2_000,
+      signal,
+      onError: (error, attempts) => life.log.warn({ err: error, attempts }, `${what}; waiting`),
+    });
 }

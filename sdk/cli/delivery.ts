@@ -1,47 +1,44 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { PublishedPill } from '../rest/responses.ts';
 import {
-  type VerifyWebhookOptions,
   verifyWebhook,
   type WebhookVerificationCode,
   WebhookVerificationError,
-} from '../webhook.ts';
-import type { PublishedPill, WebhookEvent } from '../webhook-events.ts';
-import { formatAge, printable } from './table.ts';
+} from '../webhooks/verify-webhook.ts';
+import type { WebhookEvent } from '../webhooks/webhook-events.ts';
+import { formatAge, printable } from './text-table.ts';
 
-/** A delivery that came, and what is to be said of it. */
+/** A received delivery. */
 export interface Delivery {
-  /** When it came. */
+  /** When it was received. */
   readonly at: Date;
   readonly id: string | null;
-  /** undefined = its body is no event. */
+  /** undefined: the body is not an event. */
   readonly event: WebhookEvent | undefined;
-  /** null = there is no secret to verify it with. */
+  /** null: there is no secret to verify it with. */
   readonly isVerified: boolean | null;
   readonly fault?: { readonly code: WebhookVerificationCode; readonly message: string };
-  /** One with its id was here before. */
+  /** A delivery with the same id was received before. */
   readonly isRepeat: boolean;
 }
 
-/** What became of a delivery. */
-export interface Answered {
+/** How a delivery was answered. */
+export interface DeliveryAnswer {
   readonly status: number;
-  /** What the user should know of it. */
+  /** Printed at the end of the delivery's line. */
   readonly note?: string | undefined;
 }
 
-/** Reads deliveries, and remembers the newest ids of those that may be trusted. */
-export interface Inspector {
-  inspect(headers: IncomingHttpHeaders, body: Uint8Array): Promise<Delivery>;
-}
+/** Ids that are remembered; a repeat of an older one is not detected. */
+const IDS_MAX = 1_000;
 
-/** Ids that are remembered; of an older one a repeat is not told. */
-export const IDS_MAX = 1_000;
-
-/** @param secrets empty = nothing is verified */
+/**
+ * Creates a function that verifies deliveries and remembers their ids, except for deliveries that
+ * fail verification. @param secrets empty: nothing is verified
+ */
 export function createInspector(
   secrets: readonly string[],
-  options?: VerifyWebhookOptions,
-): Inspector {
+): (headers: IncomingHttpHeaders, body: Uint8Array) => Promise<Delivery> {
   const ids = new Set<string>();
   const isRepeat = (id: string): boolean => {
     if (ids.has(id)) return true;
@@ -52,30 +49,27 @@ export function createInspector(
     }
     return false;
   };
-  return {
-    async inspect(headers, body) {
-      const at = new Date();
-      const id = headers['webhook-id'];
-      const seen = { at, id: typeof id === 'string' ? id : null };
-      if (secrets.length === 0) {
-        const event = readEvent(body);
-        const repeat = event !== undefined && seen.id !== null && isRepeat(seen.id);
-        return { ...seen, event, isVerified: null, isRepeat: repeat };
-      }
-      try {
-        const event = await verifyWebhook(body, headers, secrets, options);
-        return { ...seen, event, isVerified: true, isRepeat: isRepeat(seen.id ?? '') };
-      } catch (error) {
-        if (!(error instanceof WebhookVerificationError)) throw error;
-        // Whoever forges a delivery must not make a true one look like a repeat.
-        const event = readEvent(body);
-        return { ...seen, event, isVerified: false, isRepeat: false, fault: error };
-      }
-    },
+  return async (headers, body) => {
+    const at = new Date();
+    const header = headers['webhook-id'];
+    const id = typeof header === 'string' ? header : null;
+    if (secrets.length === 0) {
+      const event = readEvent(body);
+      const repeat = event !== undefined && id !== null && isRepeat(id);
+      return { at, id, event, isVerified: null, isRepeat: repeat };
+    }
+    try {
+      const event = await verifyWebhook(body, headers, secrets);
+      return { at, id, event, isVerified: true, isRepeat: isRepeat(id ?? '') };
+    } catch (error) {
+      if (!(error instanceof WebhookVerificationError)) throw error;
+      // A forged delivery must not make a genuine one look like a repeat.
+      return { at, id, event: readEvent(body), isVerified: false, isRepeat: false, fault: error };
+    }
   };
 }
 
-/** What a body says, whoever sent it. */
+/** The event of a body, verified or not. */
 function readEvent(body: Uint8Array): WebhookEvent | undefined {
   try {
     const event = JSON.parse(new TextDecoder().decode(body));
@@ -85,15 +79,15 @@ function readEvent(body: Uint8Array): WebhookEvent | undefined {
   }
 }
 
-/** The symbols of its pills, each once. */
-export function symbolsOf(event: WebhookEvent | undefined): string[] {
+/** The symbols of an event's pills, each once. */
+function symbolsOf(event: WebhookEvent | undefined): string[] {
   const data = event?.data as { pills?: unknown; symbol?: unknown } | null | undefined;
   const pills = Array.isArray(data?.pills) ? (data.pills as Partial<PublishedPill>[]) : [data];
   const symbols = pills.map((pill) => pill?.symbol).filter((symbol) => typeof symbol === 'string');
   return [...new Set(symbols)];
 }
 
-/** From what an event tells of to its coming here, ms; null where it does not say. */
+/** ms from the event's timestamp to its receipt; null if it has no timestamp. */
 function ageMs({ at, event }: Delivery): number | null {
   const age = at.getTime() - Date.parse(event?.timestamp ?? '');
   return Number.isNaN(age) ? null : age;
@@ -102,13 +96,13 @@ function ageMs({ at, event }: Delivery): number | null {
 const SYMBOLS_SHOWN = 5;
 const WIDTHS = [14, 22, 28, 9, 6, 13] as const;
 
-/** The head of the lines. */
-export const DELIVERY_HEAD: string = columns([
-  ...['TIME (UTC)', 'TYPE', 'WEBHOOK-ID', 'AGE', 'ANSWER', 'SIGNATURE', 'SYMBOLS AND NOTES'],
-]);
+/** The head above the lines of deliveries. */
+export const DELIVERY_HEAD: string = columns(
+  'TIME (UTC),TYPE,WEBHOOK-ID,AGE,ANSWER,SIGNATURE,SYMBOLS AND NOTES'.split(','),
+);
 
-/** One line for people. */
-export function deliveryLine(delivery: Delivery, { status, note }: Answered): string {
+/** A delivery as a line for people. */
+export function deliveryLine(delivery: Delivery, { status, note }: DeliveryAnswer): string {
   const { at, id, event, isVerified, isRepeat, fault } = delivery;
   const symbols = symbolsOf(event);
   const more = symbols.length - SYMBOLS_SHOWN;
@@ -139,14 +133,20 @@ function columns(cells: readonly string[]): string {
     .trimEnd();
 }
 
-/** The same for programs. */
-export function deliveryJson(delivery: Delivery, { status, note }: Answered): string {
+/** A delivery as a line of JSON for programs. */
+export function deliveryJson(delivery: Delivery, { status, note }: DeliveryAnswer): string {
   const { at, id, event, isVerified, isRepeat, fault } = delivery;
   return JSON.stringify({
-    ...{ type: 'delivery', at: at.toISOString(), webhook_id: id, event: event ?? null },
-    ...{ age_ms: ageMs(delivery), symbols: symbolsOf(event), verified: isVerified },
+    type: 'delivery',
+    at: at.toISOString(),
+    webhook_id: id,
+    event: event ?? null,
+    age_ms: ageMs(delivery),
+    symbols: symbolsOf(event),
+    verified: isVerified,
     ...(fault === undefined ? {} : { code: fault.code, reason: fault.message }),
-    ...{ repeat: isRepeat, status },
+    repeat: isRepeat,
+    status,
     ...(note === undefined ? {} : { note }),
   });
 }

@@ -3,23 +3,25 @@ import type { PilloleError } from '../error.ts';
 /** Exit codes of the command line, as `pillole --help` lists them. Never renumbered. */
 export const EXIT_CODES = {
   ok: { code: 0, meaning: 'Done.' },
-  failed: { code: 1, meaning: 'Failed in a way that is none of these.' },
+  failed: { code: 1, meaning: 'Failed for any other reason.' },
   usage: { code: 2, meaning: 'The command line, the key or an address is wrong.' },
-  refused: { code: 3, meaning: 'The platform refuses: the key, the plan, the symbol.' },
-  limit: { code: 4, meaning: 'A limit is reached: rate, quota, connections.' },
-  away: { code: 5, meaning: 'The platform cannot be reached, or has no such thing yet.' },
-  no: { code: 6, meaning: 'The answer is no: not usable, or no pill of a symbol.' },
-  gap: { code: 7, meaning: 'tail has ended, and pills are missing: see its gaps.' },
+  refused: { code: 3, meaning: 'The platform refused the key, the plan or a symbol.' },
+  limit: { code: 4, meaning: 'A limit was reached: rate, quota or connections.' },
+  away: { code: 5, meaning: 'The platform cannot be reached, or lacks the endpoint.' },
+  no: { code: 6, meaning: 'The answer is no: not usable, or a symbol has no pill.' },
+  gap: { code: 7, meaning: 'tail ended, and pills are missing: see the gaps in its output.' },
   interrupted: { code: 130, meaning: 'Ended by Ctrl-C or SIGTERM.' },
 } as const satisfies Readonly<Record<string, { readonly code: number; readonly meaning: string }>>;
 
 export type ExitName = keyof typeof EXIT_CODES;
 
 const LIMITS: ReadonlySet<string> = new Set(['connection_limit', 'slow_consumer']);
-const AWAY: ReadonlySet<string> = new Set(['network', 'timeout', 'endpoint_unavailable']);
+const AWAY: ReadonlySet<string> = new Set([
+  ...['network', 'timeout', 'endpoint_unavailable', 'not_pillole'],
+]);
 const USAGE: ReadonlySet<string> = new Set(['not_configured', 'no_symbols']);
 
-/** Which exit code an error of the client comes to. */
+/** The exit code of an error of the client. */
 export function exitOf({ code, status = 0, closeCode = 0 }: PilloleError): ExitName {
   if (USAGE.has(code) || status === 400) return 'usage';
   if (status === 429 || LIMITS.has(code)) return 'limit';
@@ -29,7 +31,7 @@ export function exitOf({ code, status = 0, closeCode = 0 }: PilloleError): ExitN
   return 'failed';
 }
 
-/** The table of codes that ends `--help`. */
+/** The table of exit codes at the end of `--help`. */
 export function exitHelp(): string {
   const rows = Object.values(EXIT_CODES).map(
     ({ code, meaning }) => `  ${String(code).padEnd(4)} ${meaning}`,

@@ -2,7 +2,7 @@
 import { EXIT_CODES } from './exit-codes.ts';
 import { runProgram } from './program.ts';
 
-/** Whatever hangs, Ctrl-C ends it within this. */
+/** After Ctrl-C the process ends within this time, even if something hangs. */
 const END_WITHIN_MS = 2_000;
 
 const stop = new AbortController();
@@ -13,15 +13,18 @@ const end = (reason: 'interrupted' | 'unread') => {
 };
 process.once('SIGINT', () => end('interrupted'));
 process.once('SIGTERM', () => end('interrupted'));
-// `pillole tail … | head`: whoever has read enough closes the pipe.
+// `pillole tail … | head`: the reader closes the pipe when it has enough.
 for (const output of [process.stdout, process.stderr]) {
   output.on('error', () => end('unread'));
 }
 
 const exit = await runProgram(
   {
-    ...{ env: process.env, folder: process.cwd(), signal: stop.signal },
-    ...{ stdout: process.stdout, stderr: process.stderr },
+    env: process.env,
+    folder: process.cwd(),
+    signal: stop.signal,
+    stdout: process.stdout,
+    stderr: process.stderr,
   },
   process.argv.slice(2),
 );

@@ -1,15 +1,16 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { asPilloleError, PilloleError } from '../error.ts';
 import { VERSION } from '../version.ts';
-import type { ConnectionOptions } from './connection.ts';
+import type { ConnectionOptions } from './connect.ts';
+import { failureJson, failureLines } from './error-report.ts';
 import { type ExitName, exitHelp, exitOf } from './exit-codes.ts';
-import { failureJson, failureLines } from './failure.ts';
-import { type HistoryOptions, runHistory } from './history.ts';
-import { runLatest } from './latest.ts';
-import { type ListenOptions, runListen } from './listen.ts';
-import { runTail, type TailOptions } from './tail.ts';
+import { type HistoryOptions, runHistory } from './history-command.ts';
+import { runLatest } from './latest-command.ts';
+import { type ListenOptions, runListen } from './listen-command.ts';
+import { type RejectedOptions, runRejected } from './rejected-command.ts';
+import { runTail, type TailOptions } from './tail-command.ts';
 import { type Terminal, UsageError, writeLine } from './terminal.ts';
-import { runVerify, type VerifyOptions } from './verify.ts';
+import { runVerify, type VerifyOptions } from './verify-command.ts';
 
 /** Runs a command line (without the program's own name). Never throws. */
 export async function runProgram(terminal: Terminal, args: readonly string[]): Promise<ExitName> {
@@ -22,11 +23,11 @@ export async function runProgram(terminal: Terminal, args: readonly string[]): P
     return exit;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 'ok' : 'usage';
-    return tellFailure(terminal, error, args.includes('--json'));
+    return printFailure(terminal, error, args.includes('--json'));
   }
 }
 
-function tellFailure({ stderr }: Terminal, thrown: unknown, isJson: boolean): ExitName {
+function printFailure({ stderr }: Terminal, thrown: unknown, isJson: boolean): ExitName {
   if (thrown instanceof UsageError) {
     writeLine(
       stderr,
@@ -46,7 +47,7 @@ function tellFailure({ stderr }: Terminal, thrown: unknown, isJson: boolean): Ex
 
 function buildProgram(terminal: Terminal, onExit: (name: ExitName) => void): Command {
   const program = new Command('pillole')
-    .description('Reads the pillole platform: the newest pills, the stream, history, verdicts.')
+    .description('Reads the pillole platform: newest pills, streams, history and verdicts.')
     .version(VERSION)
     .exitOverride()
     .configureOutput({
@@ -56,88 +57,118 @@ function buildProgram(terminal: Terminal, onExit: (name: ExitName) => void): Com
     .addHelpText('after', `${KEY_HELP}${exitHelp()}`);
 
   command(program, 'tail')
-    .argument('<symbols...>', 'symbols, or "*" for all (quoted, else the shell expands it)')
-    .description('prints pills as they come, until Ctrl-C; comes back by itself, tells every gap')
+    .argument('<symbols...>', 'symbols, or "*" for all (in quotes, or the shell expands it)')
+    .description(
+      'print pills as they come, until Ctrl-C; reconnects by itself and reports every gap',
+    )
     .addOption(
-      new Option('--mode <mode>', 'every pill, or the newest of each symbol')
+      new Option('--mode <mode>', 'every pill, or only the newest of each symbol')
         .choices(['all', 'latest'])
         .default('all'),
     )
     .option('--no-snapshot', 'do not begin with the newest pill of each symbol')
-    .option('--backfill', 'also pills that came long after their time')
-    .option('--resume <position>', 'go on from a position that was told before')
-    .option('--since <time>', 'begin with pills received since then (ISO 8601)')
-    .option('-n, --count <n>', 'end after so many pills', positive)
+    .option('--backfill', 'also print pills that were received long after their timestamp')
+    .option('--resume <position>', 'continue from the position that an earlier run printed')
+    .option('--since <time>', 'begin with pills received since this time (ISO 8601)')
+    .option('--skip-refused', 'if the platform refuses some of the symbols, print the others')
+    .option('-n, --count <n>', 'end after this many pills', positive)
     .action(async (symbols: string[], options: TailOptions) =>
       onExit(await runTail(terminal, symbols, options)),
     );
   command(program, 'latest')
-    .argument('[symbols...]', 'up to 100 symbols; without one: the newest pill of all')
-    .description('prints the newest pill of each symbol; one call')
+    .argument('[symbols...]', 'up to 100 symbols; without any: the newest pill of all symbols')
+    .description('print the newest pill of each symbol; one call')
     .action(async (symbols: string[], options: ConnectionOptions) =>
       onExit(await runLatest(terminal, symbols, options)),
     );
   command(program, 'history')
-    .argument('<symbol>', 'one symbol')
-    .description('prints its pills of a time, in order time; each page of 1,000 is a call')
-    .requiredOption('--from <time>', 'beginning, included (ISO 8601, UTC)')
-    .option('--to <time>', 'end, excluded; now by default, at most 31 days later')
-    .option('-n, --count <n>', 'end after so many pills', positive)
-    .action(async (symbol: string, options: HistoryOptions) =>
-      onExit(await runHistory(terminal, symbol, options)),
+    .argument('<symbols...>', 'up to 20 symbols, printed in one time order')
+    .description(
+      'print the pills of a time range, in order time; each page of up to 5,000 is a call',
+    )
+    .option('--newest-first', 'begin with the newest pill')
+    .requiredOption('--from <time>', 'beginning of the range, included (ISO 8601, UTC)')
+    .option('--to <time>', 'end of the range, excluded; now by default, at most 31 days later')
+    .option('-n, --count <n>', 'end after this many pills', positive)
+    .action(async (symbols: string[], options: HistoryOptions) =>
+      onExit(await runHistory(terminal, symbols, options)),
     );
   command(program, 'verify')
     .argument('[symbols...]', 'up to 20 symbols')
-    .description('says whether one may act on them now; exit code 0 only if on all of them')
-    .option('--id <id>', 'ask about this pill instead of the newest one')
+    .description('print whether you may act on symbols now; exit code 0 only if on all of them')
+    .option('--id <id>', 'verify the pill with this id instead of the newest one')
     .action(async (symbols: string[], options: VerifyOptions) =>
       onExit(await runVerify(terminal, symbols, options)),
     );
+  addRejected(program, terminal, onExit);
+  addListen(program, terminal, onExit);
+  return program;
+}
+
+function addListen(program: Command, terminal: Terminal, onExit: (name: ExitName) => void): void {
   program
     .command('listen')
-    .description(
-      'receives webhooks on this machine: shows, verifies and answers them, until Ctrl-C',
-    )
-    .option('--port <port>', 'where it listens; 0 = any that is free', port, 4242)
-    .option('--host <address>', 'of which address', '127.0.0.1')
-    .option('--secret <whsec…>', 'to verify with; several times for several', collected)
-    .option('--forward-to <url>', 'pass deliveries on, and answer as it does')
+    .description('receive webhooks on this machine: print, verify and answer them, until Ctrl-C')
+    .option('--port <port>', 'port to listen on; 0 = any free port', port, 4242)
+    .option('--host <address>', 'address to listen on', '127.0.0.1')
+    .option('--secret <whsec…>', 'secret to verify with; may be repeated', collected)
+    .option('--forward-to <url>', 'forward deliveries to this address, and answer as it does')
     .option(
       '--status <code>',
-      'answer to verified ones: 503 shows how they come again',
+      'answer verified deliveries with this status; 503 shows how they are retried',
       status,
       200,
     )
-    .option('--json', 'for programs: one JSON object a line')
+    .option('--json', 'for programs: print one JSON object per line')
     .addHelpText('after', LISTEN_HELP)
     .action(async (options: ListenOptions) => onExit(await runListen(terminal, options)));
-  return program;
+}
+
+function addRejected(program: Command, terminal: Terminal, onExit: (name: ExitName) => void): void {
+  program
+    .command('rejected')
+    .description('for the owner of a generator: print pills that were refused, with the reason')
+    .option('-f, --follow', 'go on until Ctrl-C, with what is refused from now on')
+    .option('-n, --count <n>', 'begin with this many, at most 200; 20 by default', positive)
+    .option('--code <code>', 'only refusals with this code, e.g. pill_invalid')
+    .option('--json', 'for programs: print one JSON object per line')
+    .option('--api-url <url>', 'address of the API (PILLOLE_API_URL)')
+    .option('--token-file <file>', 'file that contains only the token of the generator')
+    .addHelpText('after', TOKEN_HELP)
+    .action(async (options: RejectedOptions) => onExit(await runRejected(terminal, options)));
 }
 
 function command(program: Command, name: string): Command {
   return program
     .command(name)
-    .option('--json', 'for programs: one JSON object a line')
+    .option('--json', 'for programs: print one JSON object per line')
     .option('--api-url <url>', 'address of the API (PILLOLE_API_URL)')
-    .option('--stream-url <url>', 'address of streams (PILLOLE_STREAM_URL); else the API tells it')
-    .option('--key-file <file>', 'file that holds the key alone')
+    .option(
+      '--stream-url <url>',
+      'address of streams (PILLOLE_STREAM_URL); by default the API provides it',
+    )
+    .option('--key-file <file>', 'file that contains only the key')
     .addOption(new Option('--key <key>').hideHelp().argParser(refuseKey));
 }
 
 const KEY_HELP = `
-The key: --key-file, else PILLOLE_KEY, else .local/demo-keys.json (Pro) for a stack of this machine.
-Addresses: flags, else PILLOLE_API_URL and PILLOLE_STREAM_URL, else .local/stack.json.
+Key: --key-file, else PILLOLE_KEY, else .local/demo-keys.json (Pro) for a stack on this machine.
+Addresses: the flags, else PILLOLE_API_URL and PILLOLE_STREAM_URL, else .local/stack.json.
+`;
+
+const TOKEN_HELP = `
+Token: --token-file, else PILLOLE_GENERATOR_TOKEN; an open stack on this machine needs none.
 `;
 
 const LISTEN_HELP = `
-The secret: --secret, else PILLOLE_WEBHOOK_SECRET (several separated by spaces); without one nothing is verified.
-What is not verified is answered with 401, and not passed on.
+Secret: --secret, else PILLOLE_WEBHOOK_SECRET (several separated by spaces). Without a secret nothing is verified.
+A delivery that fails verification is answered with 401 and not forwarded.
 `;
 
 function refuseKey(): never {
   throw new UsageError(
-    'A key on the command line stands in the process list and in the history of the shell; remove ' +
-      'it there. Set PILLOLE_KEY, or name a file with --key-file.',
+    'A key on the command line is visible in the process list and in the shell history: remove it ' +
+      'from the history. Set PILLOLE_KEY, or use --key-file.',
   );
 }
 

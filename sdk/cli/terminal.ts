@@ -1,22 +1,22 @@
 import type { Writable } from 'node:stream';
 
-/** What a command needs of the world; tests and `main` bring their own. */
+/** The environment of a command; `main` passes the real one, tests pass their own. */
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Folder in which `.local` is looked for. */
+  /** Folder that may have a `.local` folder, as a running stack writes it. */
   readonly folder: string;
   readonly stdout: Writable;
   readonly stderr: Writable;
-  /** Aborts at Ctrl-C, at SIGTERM, and when nobody reads the output any more. */
+  /** Aborts on Ctrl-C, on SIGTERM, and when the reader closes the output. */
   readonly signal: AbortSignal;
 }
 
-/** The command line itself is at fault: told without a stack, with exit code 2. */
+/** A fault of the command line: reported without a stack trace, with exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Writes a line. @returns once there is room for another: a slow pipe holds the stream back */
+/** Writes a line. @returns a promise while the pipe is full, so that it holds the stream back */
 export function writeLine(to: Writable, line: string): Promise<void> | undefined {
   if (to.write(`${line}\n`) || to.destroyed) return undefined;
   return new Promise((resolve) => {

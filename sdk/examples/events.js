@@ -1,5 +1,5 @@
-// Follows a stream by events, and knows at any time whether its picture is whole: `quiet` is a
-// market that is closed, `dead` a connection that is gone, `gap` a hole.
+// Follows a stream by events, and knows at any time whether its data is complete: `quiet` means a
+// closed market, `dead` a lost connection, `gap` missing pills.
 //
 //   PILLOLE_API_URL=… PILLOLE_STREAM_URL=… PILLOLE_KEY=… node events.js 7203.T
 import { createClient } from 'pillole';
@@ -14,7 +14,7 @@ const client = createClient({
 const newest = new Map();
 let isLive = false;
 
-// `latest`: where it goes too fast, the newest pill of each symbol, with a count of the others.
+// `latest`: if pills come too fast, only the newest of each symbol, with a count of the skipped ones.
 const symbols = process.argv.slice(2);
 const stream = client.stream({ symbols: symbols.length > 0 ? symbols : '*', mode: 'latest' });
 
@@ -33,8 +33,10 @@ stream.on('reconnecting', ({ attempt }) => {
   isLive = false; // do not act on `newest` until it is live again
   console.log(`not live: attempt ${attempt}`);
 });
-stream.on('quiet', ({ symbol, reason }) => console.log(`quiet, and alive: ${symbol}, ${reason}`));
-stream.on('dead', ({ silentMs }) => console.log(`dead: nothing in ${silentMs} ms`));
+stream.on('quiet', ({ symbol, reason }) =>
+  console.log(`quiet, but connected: ${symbol}, ${reason}`),
+);
+stream.on('dead', ({ silentMs }) => console.log(`dead: no frame for ${silentMs} ms`));
 stream.on('gap', ({ filled, reason }) => console.log(`gap (${reason}), filled: ${filled}`));
 stream.on('error', ({ code, message }) => console.error(`${code}: ${message}`));
 stream.on('closed', ({ error, position }) => {

@@ -1,5 +1,5 @@
-// Polls the newest pill, and acts on it only where the platform says that one may.
-// `usable` never throws: in doubt it says no, with the reason.
+// Polls the newest pill, and acts on it only if the platform has verified it.
+// `usable` never throws: in doubt the answer is no, with the reason.
 //
 //   PILLOLE_API_URL=… PILLOLE_KEY=… node latest-usable.js 7203.T [times] [ms between]
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -23,21 +23,21 @@ for (let time = 0; time < Number(times); time += 1) {
   const answer = await client.usable(symbol);
   const pill = answer.verdict?.pill;
   if (answer.usable && pill && pill.cursor !== acted) {
-    acted = pill.cursor; // once on each pill
+    acted = pill.cursor; // act once on each pill
     act(pill, answer.validForMs);
     continue;
   }
   if (answer.usable) continue;
-  // Not usable, so it is only shown.
+  // Not usable: show the pill, but do not act on it.
   try {
     const { data } = await client.latest(symbol);
-    console.log(`only look at ${symbol} ${data.gross_spread_percent}: ${answer.reason}`);
+    console.log(`do not act on ${symbol} ${data.gross_spread_percent}: ${answer.reason}`);
   } catch (error) {
     if (!(error instanceof PilloleError)) throw error;
     console.error(`${error.code}: ${error.message}`);
     if (error.retry === 'never' && error.code !== 'no_pill') {
       process.exitCode = 1;
-      break; // a wrong key is not cured by asking again
+      break; // asking again does not help, for example with a wrong key
     }
   }
 }

@@ -1,4 +1,4 @@
-// Receives webhooks with the client: verifies them, answers the challenge, drops repeats.
+// Receives webhooks with the client: verifies them, answers the challenge, drops repeated deliveries.
 //
 //   PILLOLE_WEBHOOK_SECRET=whsec_… PORT=8000 node receive-webhook.js
 import http from 'node:http';
@@ -9,12 +9,12 @@ import { challengeAnswer, verifyWebhook, WebhookVerificationError } from 'pillol
 
 /** @param {http.IncomingMessage} request @param {http.ServerResponse} response */
 async function receive(request, response) {
-  const body = await buffer(request); // as it came, before any parser has read it
+  const body = await buffer(request); // the raw body, before any parser
   try {
     const event = await verifyWebhook(body, request.headers, secrets);
     response.writeHead(200).end(challengeAnswer(event) ?? ''); // answer first, then work
     const id = String(request.headers['webhook-id']);
-    if (isRepeat(id)) return; // at least once: a delivery may come again
+    if (isRepeat(id)) return; // deliveries are at least once
     if (event.type === 'pill.published') console.log(id, event.data.symbol, event.data.cursor);
     else console.log(id, event.type);
   } catch (error) {
@@ -27,7 +27,7 @@ async function receive(request, response) {
 const secrets = (process.env.PILLOLE_WEBHOOK_SECRET ?? '').split(/\s+/).filter(Boolean);
 if (secrets.length === 0) throw new Error('Set PILLOLE_WEBHOOK_SECRET to the endpoint’s secret.');
 
-// In earnest these are rows of your database: a repeat may come three days later.
+// In production, store the ids in your database: a repeat may come three days later.
 const IDS_MAX = 100_000;
 /** @type {Set<string>} */
 const ids = new Set();
@@ -46,7 +46,7 @@ function isRepeat(id) {
 const server = http.createServer((request, response) => {
   receive(request, response).catch((error) => {
     console.error(error);
-    response.destroy(); // no answer: it comes again
+    response.destroy(); // without an answer, the delivery is retried
   });
 });
 

@@ -1,5 +1,5 @@
-// Keeps every pill in a file, each once, however often this program is killed: a line holds a pill
-// together with the position that it leads to, so both are kept or neither is.
+// Writes every pill to a file exactly once, even if this program is killed at any moment: each line
+// has a pill and the position after it, so that both are stored or neither is.
 //
 //   PILLOLE_API_URL=… PILLOLE_STREAM_URL=… PILLOLE_KEY=… node resume.js pills.ndjson 7203.T
 import { appendFileSync, existsSync, readFileSync, truncateSync } from 'node:fs';
@@ -13,7 +13,7 @@ const client = createClient({
 
 const [file = 'pills.ndjson', ...symbols] = process.argv.slice(2);
 
-/** Whole lines of the file; a half one, of a program that was killed, is cut off. */
+/** Complete lines of the file; an incomplete last line, left by a kill, is cut off. */
 function readLines() {
   if (!existsSync(file)) return [];
   const content = readFileSync(file);
@@ -25,23 +25,23 @@ function readLines() {
 
 const lines = readLines();
 const resume = lines.at(-1)?.position;
-// Pills of a resume that was itself cut short come again. A database would refuse them by a unique
-// key on (epoch, cursor).
-const held = new Set(lines.map(({ epoch, cursor }) => `${epoch} ${cursor}`));
-console.log(resume === undefined ? 'begins now' : `goes on from ${resume}`);
+// If a resume itself was interrupted, its pills come again. In a database, a unique key on
+// (epoch, cursor) would refuse them.
+const stored = new Set(lines.map(({ epoch, cursor }) => `${epoch} ${cursor}`));
+console.log(resume === undefined ? 'beginning now' : `resuming from ${resume}`);
 
 const stream = client.stream({
   symbols: symbols.length > 0 ? symbols : '*',
-  backfill: true, // pills that came long after their time belong in a record too
+  backfill: true, // a record should include pills that were received late
   ...(resume === undefined ? {} : { resume }),
 });
 process.once('SIGINT', () => stream.close());
 
 for await (const item of stream) {
-  const { position = '' } = stream; // of what the loop has taken, this item with it
+  const { position = '' } = stream; // covers this item and all before it
   if (item.type === 'gap' && !item.filled) console.error('missing:', item.symbols, item.reason);
   if (item.type !== 'pill') continue;
   const epoch = position.split(':')[0];
-  if (held.has(`${epoch} ${item.cursor}`)) continue;
+  if (stored.has(`${epoch} ${item.cursor}`)) continue;
   appendFileSync(file, `${JSON.stringify({ position, epoch, ...item })}\n`);
 }

@@ -1,4 +1,4 @@
-// Receives webhooks and verifies them with Go's standard library alone.
+// Receives and verifies webhooks with only Go's standard library.
 //
 //	PILLOLE_WEBHOOK_SECRET=whsec_… PORT=8000 go run verify-webhook.go
 package main
@@ -24,8 +24,8 @@ import (
 	"time"
 )
 
-// verify fails unless one of the secrets has signed the delivery within the last 5 minutes.
-// The body is what came, byte for byte.
+// verify fails unless the delivery was signed with one of the secrets within the last 5 minutes.
+// The body is the raw body, byte for byte.
 func verify(body []byte, headers http.Header, secrets []string) error {
 	id, timestamp := headers.Get("webhook-id"), headers.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
@@ -51,7 +51,7 @@ func verify(body []byte, headers http.Header, secrets []string) error {
 			}
 		}
 	}
-	return errors.New("no signature fits")
+	return errors.New("no signature matches")
 }
 
 // end
@@ -74,10 +74,10 @@ func main() {
 	fmt.Printf("http://%s\n", listener.Addr())
 	server := http.Server{ReadTimeout: 15 * time.Second}
 	server.Handler = http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
-		// Before any parser has read it.
+		// The raw body, before any parser.
 		body, err := io.ReadAll(http.MaxBytesReader(response, request.Body, bodyBytesMax))
 		if err != nil {
-			http.Error(response, "the body is too large, or broke off", http.StatusRequestEntityTooLarge)
+			http.Error(response, "the body is too large or incomplete", http.StatusRequestEntityTooLarge)
 			return
 		}
 		if err := verify(body, request.Header, secrets); err != nil {
@@ -93,7 +93,7 @@ func main() {
 			return
 		}
 		fmt.Println(request.Header.Get("webhook-id"), event.Type)
-		// To a test the challenge; to all else any 2xx. Answer first, then work: 15 s are allowed.
+		// A test needs the challenge, anything else any 2xx. Answer within 15 s, then work.
 		if event.Type == "endpoint.test" {
 			io.WriteString(response, event.Data.Challenge)
 		}

@@ -1,5 +1,5 @@
-// Receives webhooks and verifies them with Node's standard library alone. With the client at hand,
-// receive-webhook.js is shorter.
+// Receives and verifies webhooks with only Node's standard library. receive-webhook.js does the same
+// with the client, and is shorter.
 //
 //   PILLOLE_WEBHOOK_SECRET=whsec_… PORT=8000 node verify-webhook.js
 
@@ -8,10 +8,10 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import http from 'node:http';
 
 /**
- * Throws unless one of the secrets has signed the delivery within the last 5 minutes.
- * @param {Buffer} body as it came, byte for byte
+ * Throws unless the delivery was signed with one of the secrets within the last 5 minutes.
+ * @param {Buffer} body the raw body, byte for byte
  * @param {Record<string, string | string[] | undefined>} headers `request.headers`
- * @param {string[]} secrets two while one replaces another
+ * @param {string[]} secrets two during a rotation
  */
 function verify(body, headers, secrets) {
   const id = String(headers['webhook-id'] ?? '');
@@ -28,7 +28,7 @@ function verify(body, headers, secrets) {
       if (given.length === expected.length && timingSafeEqual(given, expected)) return;
     }
   }
-  throw new Error('no signature fits');
+  throw new Error('no signature matches');
 }
 // end
 
@@ -47,9 +47,9 @@ const server = http.createServer(async (request, response) => {
       chunks.push(chunk);
     }
   } catch {
-    return; // the sender broke off: it comes again
+    return; // the sender closed the connection: the delivery is retried
   }
-  const body = Buffer.concat(chunks); // before any parser has read it
+  const body = Buffer.concat(chunks); // the raw body, before any parser
   try {
     verify(body, request.headers, secrets);
   } catch (error) {
@@ -57,7 +57,7 @@ const server = http.createServer(async (request, response) => {
   }
   const event = JSON.parse(body.toString());
   console.log(request.headers['webhook-id'], event.type);
-  // To a test the challenge; to all else any 2xx. Answer first, then work: 15 s are allowed.
+  // A test needs the challenge, anything else any 2xx. Answer within 15 s: first answer, then work.
   response.writeHead(200).end(event.type === 'endpoint.test' ? event.data.challenge : '');
 });
 

@@ -1,4 +1,4 @@
-# Receives webhooks and verifies them with Python's standard library alone (3.9 and newer).
+# Receives and verifies webhooks with only Python's standard library (3.9 or newer).
 #
 #   PILLOLE_WEBHOOK_SECRET=whsec_… PORT=8000 python3 verify-webhook.py
 import json
@@ -14,9 +14,9 @@ import time
 
 
 def verify(body: bytes, headers, secrets: list) -> None:
-    """Raises ValueError unless one of the secrets has signed it within the last 5 minutes.
+    """Raises ValueError unless it was signed with one of the secrets within the last 5 minutes.
 
-    body: as it came, byte for byte; headers: anything with .get() that ignores case
+    body: the raw body, byte for byte; headers: any mapping whose .get() ignores case
     """
     message_id = headers.get("webhook-id") or ""
     timestamp = headers.get("webhook-timestamp") or ""
@@ -33,7 +33,7 @@ def verify(body: bytes, headers, secrets: list) -> None:
         for signature in signatures:
             if hmac.compare_digest(signature.encode(), expected):
                 return
-    raise ValueError("no signature fits")
+    raise ValueError("no signature matches")
 # end
 
 
@@ -52,14 +52,14 @@ class Receiver(BaseHTTPRequestHandler):
         if not length.isdecimal() or int(length) > BODY_BYTES_MAX:
             self.close_connection = True
             return self.answer(413, b"")
-        body = self.rfile.read(int(length))  # before any parser has read it
+        body = self.rfile.read(int(length))  # the raw body, before any parser
         try:
             verify(body, self.headers, SECRETS)
         except ValueError as error:
             return self.answer(401, f"{error}\n".encode())
         event = json.loads(body)
         print(self.headers["webhook-id"], event["type"], flush=True)
-        # To a test the challenge; to all else any 2xx. Answer first, then work: 15 s are allowed.
+        # A test needs the challenge, anything else any 2xx. Answer within 15 s, then work.
         is_test = event["type"] == "endpoint.test"
         self.answer(200, event["data"]["challenge"].encode() if is_test else b"")
 

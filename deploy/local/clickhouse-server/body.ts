@@ -10,31 +10,15 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { refusal } from './clickhouse-error.ts';
 import { INSERT_BYTES_MAX, SPOOL_BYTES_MAX, STATEMENT_BYTES_MAX } from './limits.ts';
 
-/** Encodings that Node cannot undo; the engine can. */
-const UNDONE_BY_ENGINE = new Set(['lz4', 'zstd', 'xz']);
+/** Encodings that the engine can decode but Node cannot. */
+const DECODED_BY_ENGINE = new Set(['lz4', 'zstd', 'xz']);
 
-/** The rows of an insert: on disk instead of in memory. */
-export interface Rows {
-  /** Relative to the working folder of the server. */
-  readonly file: string;
-  readonly bytes: number;
-  remove(): Promise<void>;
-}
-
-/** Where rows wait for their turn, bounded in all. */
-export interface Spool {
-  /** Writes the chunks to a file. @throws ClickHouseError over the bounds. */
-  keep(chunks: AsyncIterable<Buffer>): Promise<Rows>;
-  /** The chunks after `work` made another file of them; both files go with the iteration. */
-  transformed(
-    chunks: AsyncIterable<Buffer>,
-    work: (from: string, to: string) => Promise<void>,
-  ): AsyncIterable<Buffer>;
-}
+/** Files with rows that wait for their insert; the total size is bounded. */
+export type Spool = Awaited<ReturnType<typeof openSpool>>;
 
 /**
- * The chunks of a body, undone of its Content-Encoding. `unpack` lets the engine undo what Node
- * cannot, from a file to a file.
+ * The chunks of a body without its Content-Encoding. `unpack` lets the engine decode, from file to
+ * file, what Node cannot.
  */
 export function decoded(
   request: IncomingMessage,
@@ -43,16 +27,16 @@ export function decoded(
 ): AsyncIterable<Buffer> {
   const encoding = (request.headers['content-encoding'] ?? 'identity').toLowerCase();
   if (encoding === 'identity' || encoding === '') return request as AsyncIterable<Buffer>;
-  if (UNDONE_BY_ENGINE.has(encoding)) {
+  if (DECODED_BY_ENGINE.has(encoding)) {
     return spool.transformed(request, (from, to) => unpack(from, to, encoding));
   }
   const decoder = DECODERS[encoding]?.();
   if (decoder === undefined) {
-    throw refusal('NOT_IMPLEMENTED', `Content-Encoding ${encoding} is not known here`, 415);
+    throw refusal('NOT_IMPLEMENTED', `Content-Encoding ${encoding} is not supported`, 415);
   }
   request.once('error', (error) => decoder.destroy(error));
   request.pipe(decoder);
-  return wordedErrors(decoder);
+  return translateErrors(decoder);
 }
 
 const DECODERS: Readonly<Record<string, () => Transform>> = {
@@ -61,7 +45,7 @@ const DECODERS: Readonly<Record<string, () => Transform>> = {
   br: createBrotliDecompress,
 };
 
-async function* wordedErrors(decoder: Readable): AsyncGenerator<Buffer> {
+async function* translateErrors(decoder: Readable): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of decoder) yield chunk as Buffer;
   } catch (error) {
@@ -69,7 +53,7 @@ async function* wordedErrors(decoder: Readable): AsyncGenerator<Buffer> {
   }
 }
 
-/** Collects chunks until the end or until there are at least `bytes`. */
+/** Reads chunks until the end, or until they have at least `bytes`. */
 export async function readUpTo(chunks: AsyncIterator<Buffer>, bytes: number): Promise<Buffer> {
   const parts: Buffer[] = [];
   let size = 0;
@@ -82,17 +66,20 @@ export async function readUpTo(chunks: AsyncIterator<Buffer>, bytes: number): Pr
   return Buffer.concat(parts);
 }
 
-/** The rest of a body as text. @throws ClickHouseError when it is over the bound of a statement. */
+/** Reads the rest of a body as text. @throws ClickHouseError above the bound of a statement */
 export async function readStatement(begin: Buffer, rest: AsyncIterator<Buffer>): Promise<string> {
   const body = Buffer.concat([begin, await readUpTo(rest, STATEMENT_BYTES_MAX + 1 - begin.length)]);
   if (body.length > STATEMENT_BYTES_MAX) {
-    throw refusal('QUERY_IS_TOO_LARGE', `A statement has at most ${STATEMENT_BYTES_MAX} bytes`);
+    throw refusal(
+      'QUERY_IS_TOO_LARGE',
+      `A statement may have at most ${STATEMENT_BYTES_MAX} bytes`,
+    );
   }
   return body.toString('utf8');
 }
 
-/** Chunks read so far, then the rest. */
-export async function* rejoined(
+/** The chunks read so far, then the rest. */
+export async function* concatenate(
   begin: Buffer,
   rest: AsyncIterator<Buffer>,
 ): AsyncGenerator<Buffer> {
@@ -104,17 +91,22 @@ export async function* rejoined(
   }
 }
 
-/** A spool in `<cwd>/<folder>`, emptied first: what is there is a killed server's. */
-export async function openSpool(folder: string): Promise<Spool> {
+/** Opens a spool in `<cwd>/<folder>` and deletes the files that a killed server left. */
+export async function openSpool(folder: string) {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   let total = 0;
 
-  async function keep(chunks: AsyncIterable<Buffer>): Promise<Rows> {
+  /**
+   * Writes the rows of an insert to a file.
+   * @returns the file, relative to the working folder of the server
+   * @throws ClickHouseError above the bounds
+   */
+  async function write(chunks: AsyncIterable<Buffer>) {
     const file = path.join(folder, randomUUID());
     const stream = createWriteStream(file, { flags: 'wx' });
     const done = finished(stream);
-    done.catch(() => {}); // awaited below; an early error must not end the process
+    done.catch(() => {}); // awaited below; until then an error must not end the process
     let bytes = 0;
     const remove = async () => {
       total -= bytes;
@@ -127,7 +119,10 @@ export async function openSpool(folder: string): Promise<Spool> {
         total += chunk.length;
         if (bytes > INSERT_BYTES_MAX) throw tooLarge();
         if (total > SPOOL_BYTES_MAX) {
-          throw refusal('TOO_MANY_SIMULTANEOUS_QUERIES', 'Too many rows wait, try again later');
+          throw refusal(
+            'TOO_MANY_SIMULTANEOUS_QUERIES',
+            'Too many rows are waiting, try again later',
+          );
         }
         if (!stream.write(chunk)) await once(stream, 'drain');
       }
@@ -141,26 +136,27 @@ export async function openSpool(folder: string): Promise<Spool> {
     }
   }
 
+  /** The chunks, transformed by `work` from file to file; both files last for the iteration. */
   async function* transformed(
     chunks: AsyncIterable<Buffer>,
     work: (from: string, to: string) => Promise<void>,
   ): AsyncGenerator<Buffer> {
-    const original = await keep(chunks);
-    const made = `${original.file}.made`;
+    const original = await write(chunks);
+    const output = `${original.file}.made`;
     try {
       if (original.bytes === 0) return;
-      await work(original.file, made);
-      if ((await stat(made)).size > INSERT_BYTES_MAX) throw tooLarge();
-      for await (const chunk of createReadStream(made)) yield chunk as Buffer;
+      await work(original.file, output);
+      if ((await stat(output)).size > INSERT_BYTES_MAX) throw tooLarge();
+      for await (const chunk of createReadStream(output)) yield chunk as Buffer;
     } finally {
       await original.remove();
-      await rm(made, { force: true });
+      await rm(output, { force: true });
     }
   }
 
-  return { keep, transformed };
+  return { write, transformed };
 }
 
 function tooLarge() {
-  return refusal('QUERY_IS_TOO_LARGE', `An insert has at most ${INSERT_BYTES_MAX} bytes`);
+  return refusal('QUERY_IS_TOO_LARGE', `An insert may have at most ${INSERT_BYTES_MAX} bytes`);
 }

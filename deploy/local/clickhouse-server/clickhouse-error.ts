@@ -1,4 +1,4 @@
-/** Code numbers of ClickHouse that this server raises itself. */
+/** ClickHouse error codes that this server raises itself. */
 const CODES = {
   BAD_ARGUMENTS: 36,
   NOT_IMPLEMENTED: 48,
@@ -11,11 +11,9 @@ const CODES = {
   CANNOT_DECOMPRESS: 271,
 } as const;
 
-export type RefusalName = keyof typeof CODES;
-
 /**
- * A refusal or an error of the engine, worded as ClickHouse does, with the HTTP status its own
- * server gives it. `text` is what the client reads.
+ * A refusal, or an error of the engine, in the wording and with the HTTP status of ClickHouse's own
+ * server. The client reads `text`.
  */
 export class ClickHouseError extends Error {
   override readonly name = 'ClickHouseError';
@@ -30,7 +28,11 @@ export class ClickHouseError extends Error {
 }
 
 /** A refusal by this server. */
-export function refusal(name: RefusalName, message: string, status?: number): ClickHouseError {
+export function refusal(
+  name: keyof typeof CODES,
+  message: string,
+  status?: number,
+): ClickHouseError {
   const code = CODES[name];
   return new ClickHouseError(
     code,
@@ -39,10 +41,14 @@ export function refusal(name: RefusalName, message: string, status?: number): Cl
   );
 }
 
-/** What the engine threw: its text starts with `Code: N. DB::Exception:`. */
-export function engineError(error: unknown): ClickHouseError {
+/**
+ * Converts an error of the engine, whose text starts with `Code: N. DB::Exception:`.
+ * @param role shown instead of the engine's only user
+ */
+export function engineError(error: unknown, role = 'default'): ClickHouseError {
   if (error instanceof ClickHouseError) return error;
-  const text = (error instanceof Error ? error.message : String(error)).trim();
+  const message = (error instanceof Error ? error.message : String(error)).trim();
+  const text = message.replace('DB::Exception: default: ', () => `DB::Exception: ${role}: `);
   const code = Number(/^(?:.*?)Code: (\d+)/s.exec(text)?.[1] ?? 1002);
   const worded = text.startsWith('Code:')
     ? text
@@ -50,19 +56,36 @@ export function engineError(error: unknown): ClickHouseError {
   return new ClickHouseError(code, statusOf(code), worded);
 }
 
-const NOT_FOUND = new Set([36, 43, 46, 47, 50, 51, 56, 60, 79, 81, 82, 113, 115]);
-const BAD_REQUEST = new Set([6, 25, 26, 27, 32, 33, 38, 41, 42, 53, 62, 69, 70, 72, 131, 190]);
-const FORBIDDEN = new Set([164, 192, 193, 497, 516]);
+/** The same error without the statement that the server itself has run. */
+export function withoutScope({ code, status, message }: ClickHouseError) {
+  return new ClickHouseError(
+    code,
+    status,
+    message.replace(/: In scope SELECT .*\. (?=\([A-Z_]+\))/s, '. '),
+  );
+}
 
-/** As `exceptionCodeToHTTPStatus` in ClickHouse's server/HTTP. */
+/** The same error with a sentence after its message, before the name of the error. */
+export function withHint({ code, status, message }: ClickHouseError, hint: string) {
+  const hinted = message.replace(
+    / \([A-Z_]+\)(?: \(version [^()]*\))?\s*$/,
+    (name) => ` ${hint}${name}`,
+  );
+  return new ClickHouseError(code, status, hinted);
+}
+
+/** Like `exceptionCodeToHTTPStatus` in ClickHouse's server/HTTP. */
+const CODES_BY_STATUS: Readonly<Record<number, readonly number[]>> = {
+  400: [6, 25, 26, 27, 32, 33, 36, 38, 41, 42, 53, 62, 69, 70, 72, 131, 190],
+  403: [164, 192, 193, 497, 516],
+  404: [43, 46, 47, 50, 51, 56, 60, 79, 81, 82, 113, 115],
+  408: [159],
+  413: [223],
+  501: [48],
+  503: [202],
+};
+
 function statusOf(code: number): number {
-  if (code === 36) return 400;
-  if (NOT_FOUND.has(code)) return 404;
-  if (BAD_REQUEST.has(code)) return 400;
-  if (FORBIDDEN.has(code)) return 403;
-  if (code === 48) return 501;
-  if (code === 159) return 408;
-  if (code === 202) return 503;
-  if (code === 223) return 413;
-  return 500;
+  const found = Object.entries(CODES_BY_STATUS).find(([, codes]) => codes.includes(code));
+  return Number(found?.[0] ?? 500);
 }

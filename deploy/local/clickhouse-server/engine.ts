@@ -1,18 +1,20 @@
 import { createRequire } from 'node:module';
 import { Session } from 'chdb';
-import { engineError, refusal } from './clickhouse-error.ts';
+import { engineError, refusal, withoutScope } from './clickhouse-error.ts';
 
 export interface Statement {
   readonly sql: string;
-  /** Of the answer, where the text has no FORMAT. */
+  /** Format of the result, if the text has no FORMAT. */
   readonly format: string;
   readonly database?: string | undefined;
-  /** Applied in order; `readonly` last, since nothing may be set after it. */
+  /** The rights of the statement; by default those of the owner. */
+  readonly role?: 'analyst';
+  /** Applied in order; `readonly` is last, because it blocks later settings. */
   readonly settings: readonly (readonly [string, string])[];
   readonly params: readonly (readonly [string, string])[];
 }
 
-export interface Answer {
+export interface QueryResult {
   readonly bytes: Uint8Array;
   readonly elapsedS: number;
   readonly rowsRead: number;
@@ -20,32 +22,9 @@ export interface Answer {
 }
 
 /** chdb, the ClickHouse engine in this process. */
-export interface Engine {
-  readonly version: string;
-  /** Names of table functions, in lower case. */
-  readonly tableFunctions: ReadonlySet<string>;
-  run(statement: Statement): Promise<Answer>;
-  /** What the engine's parser says: how many statements, and whether they only read. */
-  classify(sql: string): Promise<{ readonly count: number; readonly readsOnly: boolean }>;
-  /** The syntax tree as indented text; parameters are put in. */
-  syntaxTree(statement: Statement): Promise<string>;
-  /** The statement as the engine writes it: no comments, no needless quotes or escapes. */
-  canonical(sql: string): Promise<string>;
-  /** Undoes a compression the engine knows, from file to file (relative to the working folder). */
-  unpack(from: string, to: string, method: string): Promise<void>;
-  close(): void;
-}
+export type Engine = Awaited<ReturnType<typeof openEngine>>;
 
-/** `chdb_classify_query_n` of libchdb, which the package uses but does not export. */
-interface Native {
-  DurableClassifyAsync(
-    connection: unknown,
-    sql: string,
-    database: string,
-  ): Promise<{ readonly statementCount: number; readonly queryClass: number }>;
-}
-
-/** Inserts are one block each (atomic), and answered when they are written. */
+/** Each insert is one block (atomic) and is answered after it is written. */
 const SERVER_SETTINGS = [
   '--async_insert=0',
   '--input_format_parallel_parsing=0',
@@ -57,28 +36,30 @@ const SERVER_SETTINGS = [
 
 const READ_ONLY_CLASS = 0;
 const PLAIN = { format: 'TSVRaw', settings: [], params: [] } as const;
-/** A small body may unpack to a huge one: it is held whole, up to this. */
+/** Bound of the memory for unpacking: a small body may unpack to a huge one, held as a whole. */
 const UNPACK_BYTES_MAX = 1024 * 1024 * 1024;
 
 /**
- * Opens the data folder. @throws Error when another process has it.
+ * Opens the data folder. @throws Error when another process uses the folder
+ * @param accessConfig file of `writeAccessConfig`
  *
- * Each statement runs on a connection of its own (0.5 ms): its settings, parameters and database
- * are set there and go with it, and connections run side by side. Parameters are set by
- * `SET param_x`, because chdb's own binding is process-wide: two at a time get each other's values.
+ * Each statement runs on a connection of its own (0.5 ms), which holds its settings, parameters and
+ * database; connections run side by side. Parameters are set with `SET param_x`, because chdb's own
+ * binding is process-wide: concurrent statements would get each other's values.
  */
-export async function openEngine(folder: string): Promise<Engine> {
-  const require = createRequire(import.meta.url);
-  const fromChdb = createRequire(require.resolve('chdb'));
-  const native = (fromChdb('./dist/loader.js') as { loadNative(): Native }).loadNative();
-  const open = () => new Session(folder, { connectionArgs: SERVER_SETTINGS });
-  const keeper = open();
-  const version = (await keeper.queryAsync('SELECT version()', { format: 'TSV' })).text().trim();
-  const functions = await keeper.queryAsync('SELECT lower(name) FROM system.table_functions', {
+export async function openEngine(folder: string, accessConfig: string) {
+  const native = loadNative();
+  const connectionArgs = [...SERVER_SETTINGS, `--config-file=${accessConfig}`];
+  const open = () => new Session(folder, { connectionArgs });
+  const mainSession = open();
+  const version = (await mainSession.queryAsync('SELECT version()', { format: 'TSV' }))
+    .text()
+    .trim();
+  const functions = await mainSession.queryAsync('SELECT lower(name) FROM system.table_functions', {
     format: 'TSV',
   });
 
-  async function run(statement: Statement): Promise<Answer> {
+  async function run(statement: Statement): Promise<QueryResult> {
     const session = open();
     try {
       for (const sql of preamble(statement)) await session.queryAsync(sql);
@@ -86,49 +67,71 @@ export async function openEngine(folder: string): Promise<Engine> {
       const { elapsed, rowsRead, bytesRead } = result;
       return { bytes: result.bytes(), elapsedS: elapsed, rowsRead, bytesRead };
     } catch (error) {
-      throw engineError(error);
+      throw engineError(error, statement.role);
     } finally {
       session.close();
     }
   }
 
+  const textOf = async (statement: Statement) =>
+    Buffer.from((await run(statement)).bytes).toString('utf8');
+
   return {
     version,
+    /** Names of table functions in lower case. */
     tableFunctions: new Set(functions.text().trim().split('\n')),
     run,
-    async classify(sql) {
-      const found = await native.DurableClassifyAsync(keeper.connection, sql, 'default');
+    /** Counts the statements and decides whether they only read, by the engine's own parser. */
+    async classify(sql: string): Promise<{ readonly count: number; readonly readsOnly: boolean }> {
+      const found = await native.DurableClassifyAsync(mainSession.connection, sql, 'default');
       return { count: found.statementCount, readsOnly: found.queryClass === READ_ONLY_CLASS };
     },
-    async syntaxTree(statement) {
-      const answer = await run({
-        ...statement,
-        sql: `EXPLAIN AST ${statement.sql}`,
-        format: 'TSVRaw',
-      });
-      return Buffer.from(answer.bytes).toString('utf8');
-    },
-    async canonical(sql) {
-      const answer = await run({ ...PLAIN, sql: `SELECT formatQuery(${quoteText(sql)})` });
-      return Buffer.from(answer.bytes).toString('utf8');
-    },
-    async unpack(from, to, method) {
+    /** The syntax tree as indented text, with parameters substituted. */
+    syntaxTree: (statement: Statement): Promise<string> =>
+      textOf({ ...statement, sql: `EXPLAIN AST ${statement.sql}`, format: 'TSVRaw' }),
+    /**
+     * The statement as the engine formats it, without comments, needless quotes and escapes.
+     * @throws ClickHouseError SYNTAX_ERROR
+     */
+    canonical: (sql: string): Promise<string> =>
+      textOf({ ...PLAIN, sql: `SELECT formatQuery(${quoteText(sql)})` }).catch((error) => {
+        throw withoutScope(error);
+      }),
+    /** Decompresses from file to file; paths are relative to the working folder. */
+    async unpack(from: string, to: string, method: string): Promise<void> {
       const source = `file(${quoteText(from)}, 'RawBLOB', 'b String', '${method}')`;
       const target = `file(${quoteText(to)}, 'RawBLOB', 'b String', 'none')`;
       const sql = `INSERT INTO FUNCTION ${target} SELECT b FROM ${source}`;
       const settings: [string, string][] = [['max_memory_usage', String(UNPACK_BYTES_MAX)]];
       await run({ ...PLAIN, sql, settings });
     },
-    close: () => keeper.close(),
+    close: (): void => mainSession.close(),
   };
 }
 
+/** `chdb_classify_query_n` of libchdb, which the package uses but does not export. */
+function loadNative() {
+  const require = createRequire(import.meta.url);
+  const fromChdb = createRequire(require.resolve('chdb'));
+  const loader = fromChdb('./dist/loader.js') as {
+    loadNative(): {
+      DurableClassifyAsync(
+        connection: unknown,
+        sql: string,
+        database: string,
+      ): Promise<{ readonly statementCount: number; readonly queryClass: number }>;
+    };
+  };
+  return loader.loadNative();
+}
+
 function* preamble(statement: Statement): Generator<string> {
+  if (statement.role !== undefined) yield `SET ROLE ${statement.role}`;
   if (statement.database !== undefined) yield `USE ${quoteName(statement.database)}`;
   const params = statement.params.map(([name, value]) => [`param_${name}`, value] as const);
   for (const [name, value] of [...params, ...statement.settings]) {
     if (!/^\w{1,128}$/.test(name)) {
-      throw refusal('BAD_ARGUMENTS', `Not the name of a setting or parameter: ${name}`);
+      throw refusal('BAD_ARGUMENTS', `Invalid setting or parameter name: ${name}`);
     }
     yield `SET ${name} = ${quoteText(value)}`;
   }

@@ -6,8 +6,8 @@ import { STATEMENT_BYTES_MAX } from './limits.ts';
 const FORM_BYTES_MAX = 2 * STATEMENT_BYTES_MAX;
 
 /**
- * The text fields of a multipart request: drivers send `query` and `param_*` this way. An empty map
- * for any other kind of body (which stays unread).
+ * Reads the text fields of a multipart request, in which drivers send `query` and `param_*`. Returns
+ * an empty map for any other kind of body and leaves it unread.
  */
 export async function readForm(
   request: IncomingMessage,
@@ -17,7 +17,7 @@ export async function readForm(
   if (!/^multipart\/form-data\b/i.test(type)) return new Map();
   const body = await readUpTo(chunks[Symbol.asyncIterator](), FORM_BYTES_MAX + 1);
   if (body.length > FORM_BYTES_MAX) {
-    throw refusal('QUERY_IS_TOO_LARGE', `A form has at most ${FORM_BYTES_MAX} bytes`);
+    throw refusal('QUERY_IS_TOO_LARGE', `A form may have at most ${FORM_BYTES_MAX} bytes`);
   }
   const fields = new Map<string, string>();
   try {

@@ -3,13 +3,21 @@ import { request } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { createClient } from '@clickhouse/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { endTestServer, post, startTestServer, type TestServer } from './testing/server.ts';
+import { playCorpus } from '../../../testing/http-corpus.ts';
+import {
+  endTestServer,
+  post,
+  startTestServer,
+  TEST_PASSWORDS,
+  TEST_USER,
+  type TestServer,
+} from './testing/test-server.ts';
 
 let server: TestServer;
 beforeAll(async () => {
   server = await startTestServer();
   await post(server, 'CREATE TABLE t (a Int64, b String) ENGINE = MergeTree ORDER BY a');
-}, 30_000);
+});
 afterAll(async () => {
   await endTestServer(server);
   rmSync(server.folder, { recursive: true, force: true });
@@ -38,7 +46,8 @@ describe('statements', () => {
 
   test('GET only reads', async () => {
     const get = async (sql: string) =>
-      (await fetch(`${server.url}/?query=${encodeURIComponent(sql)}`)).status;
+      (await fetch(`${server.url}/?query=${encodeURIComponent(sql)}`, { headers: TEST_USER }))
+        .status;
     expect([await get('SELECT 1'), await get('DROP TABLE t')]).toEqual([200, 403]);
   });
 
@@ -49,7 +58,7 @@ describe('statements', () => {
   test('web pages are refused', async () => {
     expect((await post(server, 'SELECT 1', {}, { origin: 'http://example.org' })).status).toBe(403);
     const status = await new Promise((resolve) => {
-      const headers = { host: 'rebound.example.org' };
+      const headers = { ...TEST_USER, host: 'rebound.example.org' };
       request(`${server.url}/?query=SELECT+1`, { headers }, (response) => {
         response.resume();
         resolve(response.statusCode);
@@ -62,6 +71,54 @@ describe('statements', () => {
     const sql = "SELECT getSetting('max_threads')";
     expect((await post(server, sql, { max_threads: '7' })).text).toBe('7\n');
     expect((await post(server, sql)).text).not.toBe('7\n');
+  });
+});
+
+describe('passwords', () => {
+  const status = async (search: string, headers: Record<string, string> = {}, body = 'SELECT 1') =>
+    (await fetch(`${server.url}/${search}`, { method: 'POST', headers, body })).status;
+  const basic = (text: string) => ({ authorization: `Basic ${btoa(text)}` });
+  const { default: right, analyst } = TEST_PASSWORDS;
+
+  test.each([
+    ['the URL', `?user=default&password=${encodeURIComponent(right)}`, {}],
+    ['headers', '', TEST_USER],
+    ['Basic', '', basic(`default:${right}`)],
+    ['Basic of the analyst', '', basic(`analyst:${analyst}`)],
+    ['a password without a user', `?password=${encodeURIComponent(right)}`, {}],
+  ])('accepted in %s', async (_, search, headers) => {
+    expect(await status(search, headers)).toBe(200);
+  });
+
+  test.each([
+    ['no password', '', {}],
+    ['an empty password', '?user=default&password=', {}],
+    ['the analyst without a password', '?user=analyst', {}],
+    ['the password of the other user', '', basic(`default:${analyst}`)],
+    ['an unknown user', '', basic(`root:${right}`)],
+    ['a wrong header before the right URL', `?password=${encodeURIComponent(right)}`, basic('x:y')],
+    ['a user without a password in Basic', '', basic('default')],
+  ])('%s is refused', async (_, search, headers) => {
+    const answer = await fetch(`${server.url}/${search}`, {
+      method: 'POST',
+      headers,
+      body: "INSERT INTO FUNCTION file('stolen', 'TSV', 'a Int8') VALUES (1)",
+    });
+    expect([answer.status, answer.headers.get('x-clickhouse-exception-code')]).toEqual([
+      403,
+      '516',
+    ]);
+    expect(await answer.text()).not.toContain('secret');
+  });
+
+  test('a form cannot name another user', async () => {
+    const form = new FormData();
+    form.set('query', 'SELECT currentUser()');
+    form.set('user', 'default');
+    form.set('password', right);
+    expect((await fetch(`${server.url}/`, { method: 'POST', body: form })).status).toBe(403);
+    form.set('query', 'DROP TABLE t');
+    expect((await post(server, form, { user: 'analyst' })).status).toBe(403);
   });
 });
 
@@ -99,6 +156,7 @@ describe('inserts', () => {
   test('of the official client, streamed and compressed', async () => {
     const client = createClient({
       url: server.url,
+      password: TEST_PASSWORDS.default,
       compression: { request: true, response: true },
     });
     const values = Array.from({ length: 5_000 }, (_, i) => ({ a: 10_000 + i, b: `b ${i}\n\n;` }));
@@ -117,7 +175,7 @@ describe('inserts', () => {
     await client.close();
   });
 
-  test('blank lines and statements in the rows are rows', async () => {
+  test('blank lines and statements inside rows are data', async () => {
     const rows = '{"a":20,"b":"x"}\n\n{"a":21,"b":"DROP TABLE t"}\n\n';
     expect((await post(server, `INSERT INTO t FORMAT JSONEachRow\n${rows}`)).status).toBe(200);
     expect(await count('a IN (20, 21)')).toBe('2');
@@ -129,6 +187,7 @@ describe('inserts', () => {
   ])('binary rows, %s', async (encoding, encode) => {
     const native = await fetch(
       `${server.url}/?query=${encodeURIComponent("SELECT 2570 + number AS a, '\\n\\n' AS b FROM numbers(50) FORMAT Native")}`,
+      { headers: TEST_USER },
     );
     const body = encode(Buffer.from(await native.arrayBuffer()));
     const before = Number(await count("b = '\\n\\n'"));
@@ -139,7 +198,7 @@ describe('inserts', () => {
     expect(Number(await count("b = '\\n\\n'")) - before).toBe(50);
   });
 
-  test('one insert is one block, a wrong row stores none of it', async () => {
+  test('an insert is one block, and one invalid row rejects all of it', async () => {
     await post(server, 'CREATE TABLE blocks (a Int64) ENGINE = MergeTree ORDER BY a');
     const insert = { query: 'INSERT INTO blocks FORMAT JSONEachRow' };
     const rows = Array.from({ length: 1_200_000 }, (_, i) => `{"a":${i}}`);
@@ -151,10 +210,10 @@ describe('inserts', () => {
     expect((await post(server, parts)).text).toBe('1\t1200000\n');
   });
 
-  test('a body over the limit is refused, the server goes on', async () => {
+  test('a body over the limit is refused, and the server keeps running', async () => {
     const status = await new Promise((resolve, reject) => {
       const url = `${server.url}/?query=${encodeURIComponent('INSERT INTO t FORMAT TSV')}`;
-      const sending = request(url, { method: 'POST' }, (response) => {
+      const sending = request(url, { method: 'POST', headers: TEST_USER }, (response) => {
         response.resume();
         resolve(response.statusCode);
         sending.destroy();
@@ -175,93 +234,20 @@ describe('inserts', () => {
   });
 });
 
-describe('analyst', () => {
-  const ask = (sql: string, search: Record<string, string> = {}) =>
-    post(server, sql, { user: 'analyst', ...search });
-
-  test.each([
-    'SELECT count() FROM t',
-    'SHOW TABLES',
-    'DESCRIBE TABLE t',
-    'EXPLAIN SELECT * FROM t',
-    'SELECT name FROM system.columns LIMIT 1',
-    "SELECT 'file(1)'",
-    'WITH x AS (SELECT a FROM t) SELECT max(a) FROM x',
-  ])('may %s', async (sql) => {
-    expect((await ask(sql)).status).toBe(200);
-  });
-
-  test.each([
-    "INSERT INTO t VALUES (1, 'x')",
-    "INSERT INTO t SELECT 1, 'x'",
-    'DROP TABLE t',
-    'CREATE TABLE x (a Int8) ENGINE = Memory',
-    'SYSTEM FLUSH LOGS',
-    'KILL QUERY WHERE 1',
-    'SHOW PROCESSLIST',
-    'SELECT * FROM system.processes',
-    'SELECT * FROM system.`query\\x5flog`',
-    'SELECT a IN system.processes FROM t',
-    "SELECT * FROM merge('system', '.*')",
-    "SELECT file('/etc/hostname')",
-    "SELECT `f\\x69le`('/etc/hostname')",
-    "SELECT * APPLY(file) FROM (SELECT '/etc/hostname')",
-    "SELECT arrayMap(file, ['/etc/hostname'])",
-    "SHOW TABLES WHERE file('/etc/hostname') != ''",
-    "DESCRIBE TABLE file('/etc/hostname')",
-    "SELECT * FROM file('/etc/hostname', 'LineAsString')",
-    "SELECT * FROM url('http://127.0.0.1:1/', 'CSV', 'a String')",
-    'SELECT * FROM `/etc/hostname`',
-    "SELECT * FROM s3('http://127.0.0.1:1/a/b', 'CSV', 'a String')",
-    "SELECT * FROM remote('127.0.0.1:1', 'system.one')",
-    "SELECT * FROM executable('ls', 'CSV', 'a String')",
-    "SELECT 1 INTO OUTFILE '/tmp/outfile'",
-    'SELECT 1 SETTINGS max_execution_time = 100',
-    'SELECT * FROM (SELECT 1 SETTINGS max_execution_time = 100)',
-    'WITH x AS (SELECT 1 SETTINGS readonly = 0) SELECT * FROM x',
-  ])('may not %s', async (sql) => {
-    expect((await ask(sql)).status).toBe(403);
-  });
-
-  test.each([
-    { max_execution_time: '100' },
-    { max_execution_time: '0' },
-    { max_memory_usage: '100000000000' },
-    { readonly: '0' },
-    { database: 'system' },
-    { allow_ddl: '1' },
-  ])('may not set %o', async (search) => {
-    expect((await ask('SELECT 1', search)).status).toBe(403);
-  });
-
-  test('names in parameters are looked at too', async () => {
-    const table = { param_t: 'system.processes' };
-    expect((await ask('SELECT * FROM {t:Identifier}', table)).status).toBe(403);
-    const name = { param_f: 'file' };
-    expect((await ask("SELECT arrayMap({f:Identifier}, ['a'])", name)).status).toBe(403);
-  });
-
-  test('has limits', async () => {
-    expect((await ask('SELECT number FROM numbers(200000)')).text).toContain('TOO_MANY_ROWS');
-    const memory = 'SELECT length(groupArray(toString(number))) FROM numbers(90000000)';
-    expect((await ask(memory, { max_memory_usage: '50000000' })).text).toContain('MEMORY');
-    const slow = 'SELECT count() FROM t AS x, t AS y, t AS z WHERE NOT ignore(x.b, y.b, z.b)';
-    expect((await ask(slow, { max_execution_time: '1' })).text).toContain('TIMEOUT_EXCEEDED');
-  });
-
-  test('a slow statement of theirs does not hold up an insert', async () => {
-    let analystIsDone = false;
-    const slow = 'SELECT count() FROM t AS x, t AS y, t AS z WHERE NOT ignore(x.b, y.b, z.b)';
-    const heavy = ask(slow, { max_execution_time: '3' }).finally(() => {
-      analystIsDone = true;
-    });
-    await post(server, "INSERT INTO t VALUES (30, 'x')");
-    expect([analystIsDone, await count('a = 30')]).toEqual([false, '1']);
-    await heavy;
-  });
+test('no request ends the server', async () => {
+  const check = async () => expect((await post(server, 'SELECT 1')).text).toBe('1\n');
+  const { url, child } = server;
+  const owner = `user=default&password=${encodeURIComponent(TEST_PASSWORDS.default)}`;
+  const paths = ['/', '/ping', '/?query=SELECT+1', `/?${owner}&query=SELECT+1`];
+  await playCorpus({ url, paths, child, check });
+  for (const name of ['%0d%0aX:%201', '%00', 'x'.repeat(1_000), '%C3%A9']) {
+    const { status } = await fetch(`${url}/?${owner}&query=SELECT+1&query_id=${name}`);
+    expect([name, status]).toEqual([name, 200]);
+  }
+  await check();
 });
 
-test('kill -9 right after the answer loses nothing', async () => {
+test('kill -9 right after the response loses nothing', async () => {
   const first = await startTestServer();
   await post(first, 'CREATE TABLE kept (a Int64) ENGINE = MergeTree ORDER BY a');
   for (let i = 0; i < 20; i++) {
@@ -275,9 +261,9 @@ test('kill -9 right after the answer loses nothing', async () => {
   await endTestServer(second);
   rmSync(first.folder, { recursive: true, force: true });
   expect(text).toBe('2000\t2000\n');
-}, 30_000);
+});
 
-test('a second server on the same folder says why it ends', async () => {
+test('a second server on the same folder explains why it ends', async () => {
   await expect(startTestServer(server.folder)).rejects.toThrow(
     'one process at a time may use a data folder',
   );

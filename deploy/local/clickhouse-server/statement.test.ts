@@ -33,7 +33,7 @@ test.each([
   else expect(found).toMatchObject(expected);
 });
 
-test('rows begin behind one line break', () => {
+test('rows begin after one line break', () => {
   const text = 'INSERT INTO t FORMAT TSV \r\n\n1\t2';
   expect(text.slice(insertWithRows(text)?.dataAt)).toBe('\n1\t2');
 });
@@ -47,7 +47,7 @@ test.each([
   expect(trailingFormat(text)).toBe(format);
 });
 
-test('names are found bare and quoted, not in texts and comments', () => {
+test('names are found bare and quoted, not in literals and comments', () => {
   expect(namesIn('SELECT `a`, "b" FROM c WHERE d = \'e\' -- f\n/* g */')).toEqual(
     expect.arrayContaining(['a', 'b', 'c', 'd']),
   );

@@ -1,9 +1,14 @@
+import { readTokens } from './tokens.ts';
+
+const OPEN = '('.charCodeAt(0);
+const CLOSE = ')'.charCodeAt(0);
+
 /**
- * The parts of an insert that carries rows. Just enough of a statement is read here to route it;
- * whether it is allowed the engine's own parser says (see engine.ts).
+ * The parts of an insert with rows. This module reads only enough of a statement to route it; the
+ * engine's own parser decides whether the statement is allowed (see engine.ts).
  */
 export interface Insert {
-  /** Up to where `FROM INFILE …` belongs. */
+  /** The text up to the place of `FROM INFILE …`. */
   readonly head: string;
   /** `SETTINGS …` between head and format, or empty. */
   readonly settings: string;
@@ -12,46 +17,38 @@ export interface Insert {
   readonly dataAt: number;
 }
 
-interface Token {
-  readonly kind: 'word' | 'punctuation' | 'other';
-  readonly text: string;
-  readonly at: number;
-  readonly end: number;
-}
-
-/** First word in capitals, comments skipped; empty when there is none. */
+/** The first word in capitals, without comments; empty if there is none. */
 export function firstWord(text: string): string {
-  for (const token of tokens(text)) {
-    if (token.text === '(') continue;
-    return token.kind === 'word' ? token.text.toUpperCase() : '';
+  const token = readTokens(text);
+  while (token.next()) {
+    if (!token.is(OPEN)) return token.kind === 'word' ? token.text().toUpperCase() : '';
   }
   return '';
 }
 
-/** Takes apart an INSERT that carries rows; undefined for any other (INSERT … SELECT too). */
+/** Splits an INSERT with rows; undefined for other statements, also for INSERT … SELECT. */
 export function insertWithRows(text: string): Insert | undefined {
+  const token = readTokens(text);
   let depth = 0;
   let settingsAt: number | undefined;
   let words = 0;
-  const all = tokens(text);
-  for (let next = all.next(); next.done !== true; next = all.next()) {
-    const token = next.value;
-    if (token.text === '(') depth += 1;
-    if (token.text === ')') depth -= 1;
+  while (token.next()) {
+    if (token.is(OPEN)) depth += 1;
+    if (token.is(CLOSE)) depth -= 1;
     if (depth > 0 || token.kind !== 'word') continue;
-    const word = token.text.toUpperCase();
+    const word = token.text().toUpperCase();
     if (words++ === 0 && word !== 'INSERT') return undefined;
-    // FROM: of INFILE, whose rows the server would read from its own disk.
+    // FROM: FROM INFILE, which reads the rows from the server's disk.
     if (words > 2 && (word === 'SELECT' || word === 'WITH' || word === 'FROM')) return undefined;
     if (words > 2 && word === 'SETTINGS') settingsAt ??= token.at;
     if (words > 2 && (word === 'FORMAT' || word === 'VALUES')) {
-      const name = word === 'FORMAT' ? all.next().value : token;
-      if (name?.kind !== 'word') return undefined;
+      const { at, end } = token;
+      if (word === 'FORMAT' && !(token.next() && token.kind === 'word')) return undefined;
       return {
-        head: text.slice(0, settingsAt ?? token.at),
-        settings: settingsAt === undefined ? '' : text.slice(settingsAt, token.at),
-        format: word === 'VALUES' ? 'Values' : name.text,
-        dataAt: word === 'VALUES' ? token.end : afterLineBreak(text, name.end),
+        head: text.slice(0, settingsAt ?? at),
+        settings: settingsAt === undefined ? '' : text.slice(settingsAt, at),
+        format: word === 'VALUES' ? 'Values' : token.text(),
+        dataAt: word === 'VALUES' ? end : afterLineBreak(text, token.end),
       };
     }
   }
@@ -60,56 +57,33 @@ export function insertWithRows(text: string): Insert | undefined {
 
 /** The FORMAT clause at the end of a query (settings may follow it). */
 export function trailingFormat(text: string): string | undefined {
+  const token = readTokens(text);
   let found: string | undefined;
   let depth = 0;
-  let previous = '';
-  for (const token of tokens(text)) {
-    if (token.text === '(') depth += 1;
-    if (token.text === ')') depth -= 1;
-    if (depth === 0 && previous === 'FORMAT' && token.kind === 'word') found = token.text;
-    previous = token.kind === 'word' ? token.text.toUpperCase() : '';
+  let isAfterFormat = false;
+  while (token.next()) {
+    if (token.is(OPEN)) depth += 1;
+    if (token.is(CLOSE)) depth -= 1;
+    const isWord = token.kind === 'word';
+    if (depth === 0 && isAfterFormat && isWord) found = token.text();
+    isAfterFormat = isWord && token.end - token.at === 6 && token.text().toUpperCase() === 'FORMAT';
   }
   return found;
 }
 
-/** Every bare or quoted name of a statement; texts and comments hold none. */
+/** All bare and quoted names of a statement, without string literals and comments. */
 export function namesIn(text: string): string[] {
+  const token = readTokens(text);
   const names: string[] = [];
-  for (const token of tokens(text)) {
-    if (token.kind === 'word') names.push(token.text);
-    else if (/^["`]/.test(token.text)) names.push(token.text.slice(1, -1));
+  while (token.next()) {
+    if (token.kind === 'word') names.push(token.text());
+    else if (/^["`]/.test(token.text())) names.push(token.text().slice(1, -1));
   }
   return names;
 }
 
-/** The rows begin after the spaces and the one line break behind the format's name. */
+/** The rows begin after the spaces and the one line break that follow the format's name. */
 function afterLineBreak(text: string, at: number): number {
   const gap = /^[ \t\f]*(?:\r?\n)?/.exec(text.slice(at, at + 1024));
   return at + (gap?.[0].length ?? 0);
-}
-
-const PATTERNS: readonly { readonly kind: Token['kind'] | 'skip'; readonly pattern: RegExp }[] = [
-  { kind: 'skip', pattern: /\s+/y },
-  { kind: 'skip', pattern: /--[^\n]*|#[ !][^\n]*|\/\*[\s\S]*?(?:\*\/|$)/y },
-  { kind: 'other', pattern: /'(?:[^'\\]|\\[\s\S]|'')*'/y },
-  { kind: 'other', pattern: /"(?:[^"\\]|\\[\s\S]|"")*"|`(?:[^`\\]|\\[\s\S]|``)*`/y },
-  { kind: 'other', pattern: /\$(\w*)\$[\s\S]*?\$\1\$/y },
-  { kind: 'word', pattern: /[A-Za-z_]\w*/y },
-  { kind: 'other', pattern: /\d[\w.]*/y },
-  { kind: 'punctuation', pattern: /[\s\S]/y },
-];
-
-function* tokens(text: string): Generator<Token, undefined> {
-  let at = 0;
-  while (at < text.length) {
-    for (const { kind, pattern } of PATTERNS) {
-      pattern.lastIndex = at;
-      const match = pattern.exec(text)?.[0];
-      if (match === undefined || match === '') continue;
-      const end = at + match.length;
-      if (kind !== 'skip') yield { kind, text: match, at, end };
-      at = end;
-      break;
-    }
-  }
 }

@@ -1,26 +1,7 @@
-/** What one process has counted since it began. */
-export interface Counts {
-  /** Pills that reached ingest, and those of them that the log has. */
-  readonly received: number;
-  readonly acknowledged: number;
-  /** Pills handed to sockets. */
-  readonly deliveries: number;
-  /** From receive to the first send: by upper bound in seconds, how many took no longer. */
-  readonly receiveToSend: ReadonlyMap<number, number>;
-}
-
-/** What the platform tells of itself at a moment. */
-export interface Sample {
-  /** Monotonic ms. */
-  readonly atMs: number;
-  /** By process; a silent one is not in it, since nobody knows what it has counted. */
-  readonly counts: ReadonlyMap<string, Counts>;
-  /** Records that a process has still to read, by process. */
-  readonly lag: Readonly<Record<string, number>>;
-  readonly sockets: number;
-  /** Processes that did not answer. */
-  readonly silent: readonly string[];
-}
+/** Counters of one process since its start. */
+export type Counts = ReturnType<typeof countsOf>;
+/** Metrics of the platform at one moment. */
+export type Sample = Awaited<ReturnType<typeof takeSample>>;
 
 interface Metric {
   readonly name: string;
@@ -33,32 +14,34 @@ interface Metric {
 
 const ANSWER_TIMEOUT_MS = 1_000;
 const LAG = 'pillole_consumer_lag_records';
-/** Outcomes of ingest that stand for a pill in the log. */
+/** Outcomes of ingest that mean that the pill is in the log. */
 const STORED: ReadonlySet<unknown> = new Set(['ok', 'replayed']);
 
 /**
- * Asks processes for their metrics. Never rejects: one that does not answer is named. @param places address of /metrics by the name of the process
+ * Reads the metrics of all processes. Never rejects: the sample names processes that do not answer.
+ * @param metricsUrls address of /metrics by process name
  */
-export async function takeSample(places: ReadonlyMap<string, string>): Promise<Sample> {
-  const asked = await Promise.all(
-    [...places].map(async ([name, url]) => [name, await readMetrics(url)] as const),
+export async function takeSample(metricsUrls: ReadonlyMap<string, string>) {
+  const answers = await Promise.all(
+    [...metricsUrls].map(async ([name, url]) => [name, await readMetrics(url)] as const),
   );
-  const answered = asked.flatMap(([name, metrics]) =>
+  const answered = answers.flatMap(([name, metrics]) =>
     metrics === undefined ? [] : [[name, metrics] as const],
   );
   return {
     atMs: performance.now(),
     counts: new Map(answered.map(([name, metrics]) => [name, countsOf(metrics)])),
+    /** Records not yet read, by process. */
     lag: Object.fromEntries(answered.flatMap(([name, metrics]) => lagOf(name, metrics))),
     sockets: answered.reduce(
       (total, [, metrics]) => total + sum(metrics, 'pillole_stream_connections'),
       0,
     ),
-    silent: asked.flatMap(([name, metrics]) => (metrics === undefined ? [name] : [])),
+    unreachable: answers.flatMap(([name, metrics]) => (metrics === undefined ? [name] : [])),
   };
 }
 
-function countsOf(metrics: readonly Metric[]): Counts {
+function countsOf(metrics: readonly Metric[]) {
   const receiveToSend = new Map<number, number>();
   const latencies = valuesOf(metrics, 'pillole_stream_receive_to_send_seconds');
   for (const { metricName, labels, value } of latencies) {
@@ -67,9 +50,12 @@ function countsOf(metrics: readonly Metric[]): Counts {
     receiveToSend.set(bound, (receiveToSend.get(bound) ?? 0) + value);
   }
   return {
+    /** Pills received by ingest, and the number of them that are in the log. */
     received: sum(metrics, 'pillole_ingest_pills_total'),
     acknowledged: sum(metrics, 'pillole_ingest_pills_total', (outcome) => STORED.has(outcome)),
+    /** Pills sent to sockets. */
     deliveries: sum(metrics, 'pillole_stream_deliveries_total'),
+    /** From receive to the first send: cumulative counts by upper bound in seconds. */
     receiveToSend,
   };
 }
@@ -81,10 +67,10 @@ function valuesOf(metrics: readonly Metric[], name: string): readonly Metric['va
 function sum(
   metrics: readonly Metric[],
   name: string,
-  wanted: (outcome: unknown) => boolean = () => true,
+  counts: (outcome: unknown) => boolean = () => true,
 ): number {
   return valuesOf(metrics, name).reduce(
-    (total, { labels, value }) => total + (wanted(labels.outcome) ? value : 0),
+    (total, { labels, value }) => total + (counts(labels.outcome) ? value : 0),
     0,
   );
 }

@@ -5,29 +5,26 @@ import { takeSample } from './sample.ts';
 import { statusLine, statusPanel } from './text.ts';
 
 export interface Screen {
-  /** Tells a line that stays. */
-  say(line: string): void;
-  /** Tells how the platform does until the signal is aborted. */
-  watch(places: () => ReadonlyMap<string, string>, signal: AbortSignal): Promise<void>;
-}
-
-export interface ScreenOptions {
-  readonly output: NodeJS.WriteStream;
-  /** Where the output is no terminal: a line so often. */
-  readonly lineEveryS: number;
+  /** Prints a line that stays. */
+  report(line: string): void;
+  /** Shows the status of the platform until the signal is aborted. */
+  watch(metricsUrls: () => ReadonlyMap<string, string>, signal: AbortSignal): Promise<void>;
 }
 
 const REPAINT_MS = 1_000;
 const EVENTS_MAX = 5;
 const LONG_MS = 3_600_000;
 
-/** A terminal gets a panel that is repainted below what stays; a pipe or file gets plain lines. */
-export function createScreen({ output, lineEveryS }: ScreenOptions): Screen {
+/**
+ * On a terminal, a panel that is repainted below the lines that stay; on a pipe or file, plain lines
+ * with a status line every `lineEveryS` seconds.
+ */
+export function createScreen(output: NodeJS.WriteStream, lineEveryS: number): Screen {
   const panel = output.isTTY === true ? createLogUpdate(output) : undefined;
   const events: string[] = [];
   let isWatching = false;
   return {
-    say(line) {
+    report(line) {
       if (panel === undefined || !isWatching) {
         output.write(`${line}\n`);
         return;
@@ -36,12 +33,12 @@ export function createScreen({ output, lineEveryS }: ScreenOptions): Screen {
       if (events.length > EVENTS_MAX) events.shift();
       panel.persist(line);
     },
-    async watch(places, signal) {
+    async watch(metricsUrls, signal) {
       isWatching = true;
       const everyMs = panel === undefined ? lineEveryS * 1_000 : REPAINT_MS;
-      let before = await takeSample(places());
+      let before = await takeSample(metricsUrls());
       while (await passes(everyMs, signal)) {
-        const now = await takeSample(places());
+        const now = await takeSample(metricsUrls());
         if (signal.aborted) break;
         const figures = figuresBetween(before, now);
         before = now;
@@ -54,15 +51,15 @@ export function createScreen({ output, lineEveryS }: ScreenOptions): Screen {
   };
 }
 
-/** Says nothing. */
+/** Prints nothing. */
 export const QUIET: Screen = {
-  say() {},
+  report() {},
   async watch(_, signal) {
     while (!signal.aborted) await passes(LONG_MS, signal);
   },
 };
 
-/** @returns whether the time has passed before the signal was aborted */
+/** @returns false if the signal was aborted before the time had passed */
 function passes(ms: number, signal: AbortSignal): Promise<boolean> {
   return sleep(ms, true, { signal }).catch(() => false);
 }

@@ -5,17 +5,17 @@ const rate = (perS: number) => (perS >= 100 ? perS.toFixed(0) : perS.toFixed(1))
 const ms = (value: number) => `${value < 10 ? value.toFixed(1) : value.toFixed(0)} ms`;
 
 function latency({ receiveToSendMs }: Figures): string {
-  if (receiveToSendMs === undefined) return 'no pill to a socket';
+  if (receiveToSendMs === undefined) return 'no pill sent';
   return `p50 ${ms(receiveToSendMs.p50)}, p99 ${ms(receiveToSendMs.p99)}`;
 }
 
 function lag(figures: Figures): string {
   const entries = Object.entries(figures.lag).sort(([one], [other]) => one.localeCompare(other));
-  return entries.length === 0 ? 'none known' : entries.map(([n, v]) => `${n} ${v}`).join(', ');
+  return entries.length === 0 ? 'unknown' : entries.map(([n, v]) => `${n} ${v}`).join(', ');
 }
 
-function silence({ silent }: Figures): string[] {
-  return silent.length === 0 ? [] : [`no answer of ${silent.join(', ')}`];
+function warnings({ unreachable }: Figures): string[] {
+  return unreachable.length === 0 ? [] : [`no answer from ${unreachable.join(', ')}`];
 }
 
 /** One line, for a log. */
@@ -25,11 +25,11 @@ export function statusLine(figures: Figures): string {
     `lag ${lag(figures)}`,
     `sockets ${figures.sockets} (${rate(figures.deliveriesPerS)} pills/s)`,
     `receive to socket ${latency(figures)}`,
-    ...silence(figures),
+    ...warnings(figures),
   ].join('; ');
 }
 
-/** A few lines that a terminal repaints. @param events the last ones, oldest first */
+/** Lines that a terminal repaints. @param events the last events, oldest first */
 export function statusPanel(
   figures: Figures,
   events: readonly string[],
@@ -43,9 +43,9 @@ export function statusPanel(
         `${paint('bold', `${rate(figures.acknowledgedPerS)}/s`)} acknowledged`,
     ),
     row('waiting records', lag(figures)),
-    row('sockets', `${figures.sockets}, ${rate(figures.deliveriesPerS)} pills/s to them`),
+    row('sockets', `${figures.sockets}, ${rate(figures.deliveriesPerS)} pills/s sent`),
     row('receive to socket', latency(figures)),
-    ...silence(figures).map((text) => row('', paint('yellow', text))),
+    ...warnings(figures).map((text) => row('', paint('yellow', text))),
     ...events.map((event, n) => row(n === 0 ? 'last events' : '', event)),
   ].join('\n');
 }

@@ -13,7 +13,7 @@ WITH
           AND order_time >= begins - hold AND order_time < ends
           AND timestamp >= begins - hold AND timestamp < ends + INTERVAL 5 MINUTE
     ),
-    -- A state holds until the next pill, for so long that one still believes it.
+    -- A state holds until the next pill, at most `max_hold_us`.
     held AS
     (
         SELECT market_state, order_time, offset,
@@ -34,12 +34,12 @@ SELECT
     market_state,
     sum(dateDiff('microsecond', since, until)) / 1e6 AS seconds,
     countIf(market_state != state_before OR since > until_before) AS spells,
-    any(told.pills) AS pills
+    any(counted.pills) AS pills
 FROM spelled
 LEFT JOIN
 (
     SELECT market_state, countIf(order_time >= begins) AS pills FROM seen GROUP BY market_state
-) AS told USING (market_state)
+) AS counted USING (market_state)
 GROUP BY market_state
 UNION ALL
 SELECT
@@ -49,4 +49,4 @@ SELECT
     0
 FROM spelled
 HAVING seconds > 0
-COMMENT 'How long a symbol was in which state.'
+COMMENT 'How long a symbol was in each market state. Call: states(symbol = ''7203.T'', max_hold_us = 60000000, since = today(), until = now())'

@@ -1,11 +1,11 @@
 CREATE OR REPLACE VIEW movers AS
--- One number for order time and offset: argMin of a tuple takes twice as long.
+-- Order time and offset as one number, since argMin of a tuple takes twice as long.
 WITH
-    bitShiftLeft(toInt128(toUnixTimestamp64Micro(order_time)), 64) + toInt128(offset) AS place
+    bitShiftLeft(toInt128(toUnixTimestamp64Micro(order_time)), 64) + toInt128(offset) AS log_order
 SELECT
     symbol,
-    argMax(gross_spread_percent, place) AS now,
-    argMin(gross_spread_percent, place) AS then,
+    argMax(gross_spread_percent, log_order) AS now,
+    argMin(gross_spread_percent, log_order) AS then,
     now - then AS change,
     stddevSampStable(gross_spread_percent) AS deviation,
     if(count < 2 OR deviation = 0, NULL, (now - avg(gross_spread_percent)) / deviation) AS z,
@@ -17,4 +17,4 @@ WHERE order_time >= {since:DateTime64(6, 'UTC')} AND order_time < {until:DateTim
   AND NOT startsWith(symbol, 'TEST:')
 GROUP BY symbol
 HAVING count >= {min_count:UInt64}
-COMMENT 'Whose spread changed most from the first to the last pill of a time.'
+COMMENT 'Changes of the spread from the first to the last pill of a time range, by symbol. Call: movers(min_count = 2, since = today(), until = now())'

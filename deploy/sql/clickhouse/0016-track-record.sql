@@ -17,7 +17,7 @@ WITH
         FROM seen
         WHERE order_time < {until:DateTime64(6, 'UTC')}
     ),
-    -- Of pills of one moment the last in the log is what the spread was then.
+    -- If several pills have the same order time, the last in the log gives the spread.
     after AS
     (
         SELECT symbol, order_time, argMax(gross_spread_percent, offset) AS spread
@@ -41,4 +41,4 @@ SELECT
     outcome = 'settled' AND abs(after.spread) < abs(judged.gross_spread_percent) AS narrowed
 FROM judged
 ASOF LEFT JOIN after ON judged.symbol = after.symbol AND judged.horizon_at >= after.order_time
-COMMENT 'What the spread did after each pill: its last value within the horizon.'
+COMMENT 'Outcome of each pill: the last spread within the horizon after it. Call: track_record(symbol = ''7203.T'', horizon_us = 60000000, age_max_us = 60000000, as_of = now(), since = today(), until = now())'

@@ -12,10 +12,10 @@ FROM
     FROM pills FINAL
     WHERE symbol = {symbol:String} AND NOT backfill
       AND received_at >= {since:DateTime64(6, 'UTC')} AND received_at < {until:DateTime64(6, 'UTC')}
-      -- What the primary key can use: a live pill is received at most the backfill age after its
-      -- timestamp (never more than 7 days, BACKFILL_AGE_MAX_MS), and at most 5 min before it.
+      -- For the primary key: a live pill is received at most the backfill age after its timestamp
+      -- (never more than 7 days, BACKFILL_AGE_MAX_MS), and at most 5 min before its timestamp.
       AND timestamp >= {since:DateTime64(6, 'UTC')} - INTERVAL 7 DAY
       AND timestamp < {until:DateTime64(6, 'UTC')} + INTERVAL 5 MINUTE
 )
 WHERE before IS NOT NULL
-COMMENT 'The time between one live pill of a symbol and the next.'
+COMMENT 'Times between consecutive live pills of a symbol. Call: intervals(symbol = ''7203.T'', since = today(), until = now())'

@@ -1,11 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { packageRoot } from '../../../lib/root.ts';
-import { BACKFILL_AGE_MAX_MS } from '../../../lib/settings.ts';
+import { packageRoot } from '../../../lib/files/package-root.ts';
+import { BACKFILL_AGE_MAX_MS } from '../../../lib/kafka/topic-settings.ts';
 import { FUTURE_MAX_MICROS } from '../../../schemas/pill.ts';
 
-// SQL has no constants: the key is of timestamps, and what is asked by another time widens it.
+// The tables are sorted by timestamp, so a query by another time widens its range of timestamps. SQL
+// has no constants: these tests compare the literals with the constants of the code.
 
 const SQL = 'deploy/sql/clickhouse';
 const read = (file: string) => readFileSync(path.join(packageRoot, file), 'utf8');
@@ -14,7 +15,7 @@ const filesOf = (folder: string, end: RegExp) =>
     .filter((name) => end.test(name))
     .map((name) => `${folder}/${name}`);
 
-/** Those that have the literal. */
+/** The files that have the literal. */
 function having(literal: RegExp, files: readonly string[]) {
   return files.flatMap((file) => {
     const found = [...read(file).matchAll(literal)].map(([, count]) => Number(count));
@@ -22,7 +23,7 @@ function having(literal: RegExp, files: readonly string[]) {
   });
 }
 
-describe('minutes in a statement are how far a timestamp may be ahead of its receipt', () => {
+describe('the minutes in a statement equal the time by which a timestamp may be ahead', () => {
   const analytics = filesOf('gateway/api/analytics', /(?<!\.test)\.ts$/);
   const statements = having(/\+ INTERVAL (\d+) MINUTE/g, [...filesOf(SQL, /\.sql$/), ...analytics]);
 
@@ -35,7 +36,7 @@ describe('minutes in a statement are how far a timestamp may be ahead of its rec
   });
 });
 
-test('days in a view of live pills are the largest backfill age', () => {
+test('the days in a view of live pills equal the largest backfill age', () => {
   const views = having(/- INTERVAL (\d+) DAY/g, filesOf(SQL, /\.sql$/));
   expect(views).toEqual([[`${SQL}/0017-intervals.sql`, [BACKFILL_AGE_MAX_MS / 86_400_000]]]);
 });

@@ -1,4 +1,4 @@
--- What an account has paid for.
+-- Subscriptions, payments, and the events that follow from them.
 
 CREATE TABLE subscriptions (
   account_id text PRIMARY KEY REFERENCES accounts ON DELETE CASCADE,
@@ -13,16 +13,16 @@ CREATE TABLE subscriptions (
   CHECK ((status = 'past_due') = (past_due_since IS NOT NULL))
 );
 CREATE INDEX subscriptions_reference ON subscriptions (provider, provider_reference);
-COMMENT ON TABLE subscriptions IS 'The one subscription of an account; none = nothing was ever bought';
-COMMENT ON COLUMN subscriptions.account_id IS 'Who pays';
-COMMENT ON COLUMN subscriptions.tier IS 'What for';
-COMMENT ON COLUMN subscriptions.status IS 'active; past_due: a payment failed, full access for 7 days; ended';
+COMMENT ON TABLE subscriptions IS 'The one subscription of each account; an account that never bought anything has no row';
+COMMENT ON COLUMN subscriptions.account_id IS 'Account that pays';
+COMMENT ON COLUMN subscriptions.tier IS 'Tier that is paid for';
+COMMENT ON COLUMN subscriptions.status IS 'active; past_due: a payment failed, full access continues for 7 days; ended';
 COMMENT ON COLUMN subscriptions.past_due_since IS 'When the first payment failed; access ends 7 days later';
-COMMENT ON COLUMN subscriptions.period_end IS 'Paid until then';
-COMMENT ON COLUMN subscriptions.cancel_at_period_end IS 'It ends at period_end instead of being renewed';
+COMMENT ON COLUMN subscriptions.period_end IS 'End of the paid period';
+COMMENT ON COLUMN subscriptions.cancel_at_period_end IS 'The subscription ends at period_end instead of being renewed';
 COMMENT ON COLUMN subscriptions.provider IS 'Billing provider: test or stripe';
-COMMENT ON COLUMN subscriptions.provider_reference IS 'The provider''s id of it';
-COMMENT ON COLUMN subscriptions.updated_at IS 'When the newest billing event that had effect happened: older ones have none';
+COMMENT ON COLUMN subscriptions.provider_reference IS 'The provider''s id of the subscription';
+COMMENT ON COLUMN subscriptions.updated_at IS 'Time of the newest billing event that had effect';
 
 CREATE TABLE checkouts (
   id text PRIMARY KEY,
@@ -36,12 +36,12 @@ CREATE TABLE checkouts (
 CREATE INDEX checkouts_account ON checkouts (account_id);
 COMMENT ON TABLE checkouts IS 'Payments that were begun';
 COMMENT ON COLUMN checkouts.id IS 'chk_ and 12 random characters';
-COMMENT ON COLUMN checkouts.account_id IS 'Who pays';
-COMMENT ON COLUMN checkouts.tier IS 'What for';
-COMMENT ON COLUMN checkouts.provider IS 'Where it is paid';
-COMMENT ON COLUMN checkouts.status IS 'open until the provider tells how it ended';
-COMMENT ON COLUMN checkouts.created_at IS 'When it was begun';
-COMMENT ON COLUMN checkouts.expires_at IS 'An open one cannot be paid from then on';
+COMMENT ON COLUMN checkouts.account_id IS 'Account that pays';
+COMMENT ON COLUMN checkouts.tier IS 'Tier that is paid for';
+COMMENT ON COLUMN checkouts.provider IS 'Billing provider: test or stripe';
+COMMENT ON COLUMN checkouts.status IS 'open until the provider reports the outcome; paid; failed';
+COMMENT ON COLUMN checkouts.created_at IS 'When the payment was begun';
+COMMENT ON COLUMN checkouts.expires_at IS 'An open payment cannot be completed from then on';
 
 CREATE TABLE billing_events (
   provider text NOT NULL,
@@ -51,12 +51,12 @@ CREATE TABLE billing_events (
   received_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (provider, event_id)
 );
-COMMENT ON TABLE billing_events IS 'Events of billing providers that took effect; the key makes a repeat have none';
-COMMENT ON COLUMN billing_events.provider IS 'Who sent it';
-COMMENT ON COLUMN billing_events.event_id IS 'The provider''s id of it';
-COMMENT ON COLUMN billing_events.type IS 'What it tells';
-COMMENT ON COLUMN billing_events.account_id IS 'Whom it concerns';
-COMMENT ON COLUMN billing_events.received_at IS 'When it came first';
+COMMENT ON TABLE billing_events IS 'Events of billing providers that took effect; the primary key keeps repeats without effect';
+COMMENT ON COLUMN billing_events.provider IS 'Provider that sent the event';
+COMMENT ON COLUMN billing_events.event_id IS 'The provider''s id of the event';
+COMMENT ON COLUMN billing_events.type IS 'Type of the event';
+COMMENT ON COLUMN billing_events.account_id IS 'Account concerned';
+COMMENT ON COLUMN billing_events.received_at IS 'When the event was first received';
 
 CREATE TABLE account_events (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -69,11 +69,11 @@ CREATE TABLE account_events (
   UNIQUE (account_id, dedupe)
 );
 CREATE INDEX account_events_unmailed ON account_events (id) WHERE mailed_at IS NULL;
-COMMENT ON TABLE account_events IS 'What an account is to be told, by mail and webhook: quota.warning, subscription.changed, …';
-COMMENT ON COLUMN account_events.id IS 'Order of raising';
-COMMENT ON COLUMN account_events.account_id IS 'Who is to be told';
-COMMENT ON COLUMN account_events.type IS 'noun.verb';
-COMMENT ON COLUMN account_events.dedupe IS 'The same occurrence is raised once';
-COMMENT ON COLUMN account_events.data IS 'Body, as a webhook carries it';
-COMMENT ON COLUMN account_events.created_at IS 'When it was raised';
+COMMENT ON TABLE account_events IS 'Notifications to accounts, by mail and webhook: quota.warning, subscription.changed, …';
+COMMENT ON COLUMN account_events.id IS 'Order in which events were raised';
+COMMENT ON COLUMN account_events.account_id IS 'Account to notify';
+COMMENT ON COLUMN account_events.type IS 'Event type, noun.verb';
+COMMENT ON COLUMN account_events.dedupe IS 'Identifies the occurrence, which is raised only once per account';
+COMMENT ON COLUMN account_events.data IS 'Body, as webhooks carry it';
+COMMENT ON COLUMN account_events.created_at IS 'When the event was raised';
 COMMENT ON COLUMN account_events.mailed_at IS 'When the mail was sent; null = not yet';

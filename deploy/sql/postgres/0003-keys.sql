@@ -1,4 +1,4 @@
--- Keys, and how every process hears within a second that access has changed.
+-- API keys, and the triggers that notify all processes within a second when access changes.
 
 CREATE TABLE api_keys (
   id text PRIMARY KEY,
@@ -17,19 +17,19 @@ CREATE TABLE api_keys (
   last_used_address text
 );
 CREATE INDEX api_keys_account ON api_keys (account_id, created_at);
-COMMENT ON TABLE api_keys IS 'API keys; the key itself is stored nowhere';
+COMMENT ON TABLE api_keys IS 'API keys; the keys themselves are not stored anywhere';
 COMMENT ON COLUMN api_keys.id IS 'key_ and 12 random characters';
-COMMENT ON COLUMN api_keys.account_id IS 'Whose it is';
+COMMENT ON COLUMN api_keys.account_id IS 'Account that owns the key';
 COMMENT ON COLUMN api_keys.hash IS 'HMAC-SHA-256 of the key under the pepper, which is not in the database';
-COMMENT ON COLUMN api_keys.hint IS 'Enough to recognise it: pil_live_…ab12';
-COMMENT ON COLUMN api_keys.name IS 'What its owner calls it';
-COMMENT ON COLUMN api_keys.scopes IS 'What it may do: read, stream';
-COMMENT ON COLUMN api_keys.allow_cidrs IS 'Networks it may be used from; empty = all';
-COMMENT ON COLUMN api_keys.created_at IS 'When it was made';
+COMMENT ON COLUMN api_keys.hint IS 'Part of the key by which its owner recognises it: pil_live_…ab12';
+COMMENT ON COLUMN api_keys.name IS 'Name that its owner gave the key';
+COMMENT ON COLUMN api_keys.scopes IS 'What the key may be used for: read, stream';
+COMMENT ON COLUMN api_keys.allow_cidrs IS 'Networks from which the key may be used; empty = all';
+COMMENT ON COLUMN api_keys.created_at IS 'When the key was created';
 COMMENT ON COLUMN api_keys.created_by IS 'Actor, as in the audit log';
-COMMENT ON COLUMN api_keys.expires_at IS 'It is refused from then on; null = never; set by a rotation';
-COMMENT ON COLUMN api_keys.revoked_at IS 'It is refused since; null = not revoked';
-COMMENT ON COLUMN api_keys.replaced_by IS 'The key that a rotation made in its place';
+COMMENT ON COLUMN api_keys.expires_at IS 'The key is refused from then on; null = never; set by a rotation';
+COMMENT ON COLUMN api_keys.revoked_at IS 'When the key was revoked; null = not revoked';
+COMMENT ON COLUMN api_keys.replaced_by IS 'Key that a rotation created in its place';
 COMMENT ON COLUMN api_keys.last_used_at IS 'Last use, written about once in ten seconds';
 COMMENT ON COLUMN api_keys.last_used_address IS 'Address of the last use';
 
@@ -42,9 +42,9 @@ CREATE TABLE stream_tickets (
 CREATE INDEX stream_tickets_account ON stream_tickets (account_id, expires_at);
 COMMENT ON TABLE stream_tickets IS 'Single-use tickets to open a socket; used ones are deleted';
 COMMENT ON COLUMN stream_tickets.hash IS 'SHA-256 of the ticket';
-COMMENT ON COLUMN stream_tickets.account_id IS 'Whose socket it opens';
-COMMENT ON COLUMN stream_tickets.key_id IS 'The key it was asked with: its end ends the socket; null = a session';
-COMMENT ON COLUMN stream_tickets.expires_at IS '30 s after it was made';
+COMMENT ON COLUMN stream_tickets.account_id IS 'Account whose socket the ticket opens';
+COMMENT ON COLUMN stream_tickets.key_id IS 'Key that requested the ticket: the socket ends with the key; null = a session requested it';
+COMMENT ON COLUMN stream_tickets.expires_at IS '30 s after the ticket was created';
 
 CREATE TABLE access_changes (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -53,13 +53,13 @@ CREATE TABLE access_changes (
   at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX access_changes_xid ON access_changes (xid);
-COMMENT ON TABLE access_changes IS 'Accounts whose access has changed; written by triggers, pruned after an hour';
+COMMENT ON TABLE access_changes IS 'Accounts whose access has changed; written by triggers, deleted after an hour';
 COMMENT ON COLUMN access_changes.id IS 'Order of writing';
-COMMENT ON COLUMN access_changes.xid IS 'Writing transaction: a reader goes on from the oldest one that was still open, so none is missed';
-COMMENT ON COLUMN access_changes.account_id IS 'Whose cached access is void';
-COMMENT ON COLUMN access_changes.at IS 'When it was written';
+COMMENT ON COLUMN access_changes.xid IS 'Writing transaction: readers continue from the oldest transaction that was still open, so they miss no row';
+COMMENT ON COLUMN access_changes.account_id IS 'Account whose cached access is invalid';
+COMMENT ON COLUMN access_changes.at IS 'When the row was written';
 
--- Schema-qualified by the trigger's table, so that it works whatever search_path the writer has.
+-- Names the schema of the trigger's table, so that the function works with any search_path.
 CREATE FUNCTION tell_access_change() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   row_of jsonb := to_jsonb(CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END);

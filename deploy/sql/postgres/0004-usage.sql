@@ -1,4 +1,4 @@
--- Calls per UTC day: the exact count that quotas rest on, and what it is made of.
+-- Calls per UTC day: the exact count that decides quotas, and its parts by key and endpoint.
 
 CREATE TABLE usage_days (
   account_id text NOT NULL REFERENCES accounts ON DELETE CASCADE,
@@ -6,10 +6,10 @@ CREATE TABLE usage_days (
   used bigint NOT NULL DEFAULT 0,
   PRIMARY KEY (account_id, day)
 );
-COMMENT ON TABLE usage_days IS 'Calls of an account on a UTC day, over all keys and processes, exact; kept 13 months';
-COMMENT ON COLUMN usage_days.account_id IS 'Whose calls';
+COMMENT ON TABLE usage_days IS 'Calls of an account on a UTC day, exact over all keys and processes; kept for 13 months';
+COMMENT ON COLUMN usage_days.account_id IS 'Account that made the calls';
 COMMENT ON COLUMN usage_days.day IS 'UTC day, by the clock of PostgreSQL';
-COMMENT ON COLUMN usage_days.used IS 'Calls that passed key, tier and limits, without those given back after a 5xx';
+COMMENT ON COLUMN usage_days.used IS 'Calls that passed the checks of key, tier and limits, without those given back after a 5xx';
 
 CREATE TABLE usage_calls (
   account_id text NOT NULL REFERENCES accounts ON DELETE CASCADE,
@@ -19,21 +19,21 @@ CREATE TABLE usage_calls (
   calls bigint NOT NULL,
   PRIMARY KEY (account_id, day, key_id, endpoint)
 );
-COMMENT ON TABLE usage_calls IS 'The same calls by key and endpoint, written about once a second; kept 13 months';
-COMMENT ON COLUMN usage_calls.account_id IS 'Whose calls';
+COMMENT ON TABLE usage_calls IS 'The same calls by key and endpoint, written about once a second; kept for 13 months';
+COMMENT ON COLUMN usage_calls.account_id IS 'Account that made the calls';
 COMMENT ON COLUMN usage_calls.day IS 'UTC day';
-COMMENT ON COLUMN usage_calls.key_id IS 'The key they came with';
+COMMENT ON COLUMN usage_calls.key_id IS 'Key of the calls';
 COMMENT ON COLUMN usage_calls.endpoint IS 'Method and path pattern';
-COMMENT ON COLUMN usage_calls.calls IS 'How many';
+COMMENT ON COLUMN usage_calls.calls IS 'Number of calls';
 
--- The clock of all quotas. A function of its own, so that a test can make midnight come.
+-- The clock of all quotas, a function so that a test can simulate midnight.
 CREATE FUNCTION quota_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT clock_timestamp()';
 
--- Takes calls for several accounts at once and says for each item what became of it, by its place
--- in the arrays. Rows are locked in account order: two statements never wait for each other in a
--- circle; of one account what is given back comes first. limits[i] null = count without a limit;
--- calls[i] < 0 gives back, 0 only tells. An account that is gone has no answer. When 80, 95 or
--- 100 % of a limit are reached an event is raised, once a day each.
+-- Takes calls for several accounts at once and returns the result of each item, by its index in the
+-- arrays. Rows are locked in account order, so that two statements never deadlock; within an account,
+-- returned calls come first. limits[i] null = count without a limit; calls[i] < 0 returns calls, 0
+-- only reads. A deleted account has no result. At 80, 95 and 100 % of a limit an event is raised, each
+-- once a day.
 CREATE FUNCTION take_calls(account_ids text[], calls integer[], limits integer[])
 RETURNS TABLE (item integer, granted integer, used bigint, day text, reset_s integer)
 LANGUAGE plpgsql AS $$

@@ -1,40 +1,21 @@
-import { mkdtemp, rm } from 'node:fs/promises';
 import net from 'node:net';
-import os from 'node:os';
-import path from 'node:path';
-import getPort from 'get-port';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createNamespace } from '../../../lib/testing/namespace.ts';
-import { startProcess, type TestProcess } from '../../../lib/testing/process.ts';
-import { waitFor } from '../../../lib/testing/wait.ts';
+import { waitFor } from '../../../testing/wait.ts';
 import { UNMETERED_OF_ACCOUNT } from '../limits.ts';
-import { type Customer, createCustomer, mailsTo, PASSWORD } from '../testing/customer.ts';
+import { type AccountApi, openAccountApi } from '../testing/account-api.ts';
+import { type Customer, mailsTo, PASSWORD } from '../testing/customer.ts';
 
-let outbox: string;
-let base: string;
-let api: TestProcess;
+let accounts: AccountApi;
 let alice: Customer;
 
 beforeAll(async () => {
-  const namespace = await createNamespace();
-  outbox = await mkdtemp(path.join(os.tmpdir(), 'pillole-outbox-'));
-  const port = await getPort();
-  base = `http://127.0.0.1:${port}`;
-  api = await startProcess('gateway/api/main.js', [], {
-    ...{ ...namespace.env, API_PORT: String(port), PUBLIC_URL: base, MAIL_OUTBOX: outbox },
-  });
-  await api.ready();
-  alice = createCustomer(base, outbox, 'alice');
-  await alice.signUp();
-  await alice.subscribe('pro');
+  accounts = await openAccountApi();
+  alice = await accounts.customer('alice', 'pro');
 });
 
-afterAll(async () => {
-  await api?.stop();
-  await rm(outbox, { recursive: true, force: true });
-});
+afterAll(() => accounts?.close());
 
-describe('a text that callers choose', () => {
+describe('a text chosen by callers', () => {
   const FIELDS: readonly (readonly [string, string, (text: string) => object])[] = [
     ['/api/keys', 'name', (name) => ({ name })],
     ['/api/support', 'subject', (subject) => ({ subject, message: 'Why?' })],
@@ -68,7 +49,7 @@ describe('a text that callers choose', () => {
     ]);
   });
 
-  test('may be of any language; a message has lines', async () => {
+  test('may be in any language; a message may have lines', async () => {
     const name = 'デスク 4 – 東京 👩‍💻';
     const made = await alice.send('POST', '/api/support', {
       subject: name,
@@ -79,7 +60,7 @@ describe('a text that callers choose', () => {
     expect(line.body.errors).toMatchObject([{ pointer: '#/subject' }]);
   });
 
-  test('is looked at in no time, however long it is', async () => {
+  test('is checked quickly, however long it is', async () => {
     const answer = await alice.send('POST', '/api/support', {
       subject: 'Help',
       message: `${' '.repeat(9_000)}\0`,
@@ -88,20 +69,20 @@ describe('a text that callers choose', () => {
   });
 });
 
-test('a ticket is answered at once and mailed soon', async () => {
+test('a support ticket is accepted at once and mailed soon', async () => {
   const taken = await alice.send('POST', '/api/support', { subject: 'A socket', message: 'Why?' });
   expect(taken.body).toMatchObject({ priority: 2, channel: 'priority' });
   await waitFor('the mail', async () =>
-    (await mailsTo(outbox, 'support@pillole.invalid')).some((mail) =>
+    (await mailsTo(accounts.outbox, 'support@pillole.invalid')).some((mail) =>
       mail.includes(`A socket (${taken.body.ticket})`),
     ),
   );
 });
 
-test('the password is asked for again a few times, not for ever', {
+test('the number of password attempts is limited', {
   timeout: 180_000,
 }, async () => {
-  const carl = createCustomer(base, outbox, 'carl');
+  const carl = accounts.stranger('carl');
   await carl.signUp();
   const statuses = [];
   for (let wrong = 0; wrong < 11; wrong += 1) {
@@ -114,28 +95,32 @@ test('the password is asked for again a few times, not for ever', {
   expect((await carl.send('GET', '/api/session')).status).toBe(200);
 });
 
-test('a closed account is told at the sign-in, with the right password alone, and by mail', async () => {
-  const dora = createCustomer(base, outbox, 'dora');
+test('sign-in reports a closed account only with the right password; a mail reports it too', async () => {
+  const dora = accounts.stranger('dora');
   await dora.signUp();
   await dora.subscribe('basic');
   expect((await dora.send('DELETE', '/api/account', { password: PASSWORD })).status).toBe(204);
-  const again = createCustomer(base, outbox, 'dora');
+  const again = accounts.stranger('dora');
   expect((await again.signIn('not the password')).status).toBe(401);
   const closed = await again.signIn();
   expect([closed.status, closed.body.code]).toEqual([403, 'account_closed']);
   expect(Date.parse(closed.body.erased_at)).toBeGreaterThan(Date.now() + 29 * 86_400_000);
+  expect(closed.body.support).toBe('support@pillole.invalid');
+  expect(closed.body.detail).toContain('support@pillole.invalid');
   expect(closed.headers['set-cookie']).toBeUndefined();
   await waitFor('the mail', async () =>
-    (await mailsTo(outbox, dora.email)).some((mail) =>
+    (await mailsTo(accounts.outbox, dora.email)).some((mail) =>
       mail.includes('Subject: Your account is closed'),
     ),
   );
+  const mails = await mailsTo(accounts.outbox, dora.email);
+  expect(mails.every((mail) => mail.includes('Reply-To: support@pillole.invalid'))).toBe(true);
 });
 
-test('calls that cost nothing are no open flood: an account is told to wait, and goes on', async () => {
-  const fred = createCustomer(base, outbox, 'fred');
+test('unmetered calls are limited too: a flooding account must wait, then continues', async () => {
+  const fred = accounts.stranger('fred');
   await fred.signUp();
-  // As many as it takes: on a slow machine the tokens come back meanwhile.
+  // Repeats until refused: on a slow machine, tokens refill in the meantime.
   const refused = await waitFor('a refusal', async () => {
     const answers = await Promise.all(
       Array.from({ length: UNMETERED_OF_ACCOUNT.burst * 3 }, () => fred.send('GET', '/api/keys')),
@@ -151,8 +136,8 @@ test('calls that cost nothing are no open flood: an account is told to wait, and
   await waitFor('room', async () => (await fred.send('GET', '/api/keys')).status === 200);
 });
 
-test('a flood of made-up sessions or tokens is stopped before anybody is looked up', async () => {
-  const stranger = createCustomer(base, outbox, 'stranger');
+test('a flood of invented sessions or tokens is stopped before any look-up', async () => {
+  const stranger = accounts.stranger('stranger');
   const cookie = { cookie: 'pillole_session=made-up' };
   const token = 'a'.repeat(43);
   const codes = new Set<string>();
@@ -168,8 +153,8 @@ test('a flood of made-up sessions or tokens is stopped before anybody is looked 
     'token: rate_limited address',
     'token: token_invalid',
   ];
-  // So many at once may also find the database busy.
-  await waitFor('all answers', async () => {
+  // This many simultaneous requests may also find the database busy.
+  await waitFor('all requests to be answered', async () => {
     const calls = Array.from({ length: 100 }, () => [call('session'), call('token')]);
     await Promise.all(calls.flat());
     const missing = all.filter((code) => !codes.has(code));
@@ -178,13 +163,13 @@ test('a flood of made-up sessions or tokens is stopped before anybody is looked 
   await waitFor('room', async () => (await alice.send('GET', '/api/session')).status === 200);
 });
 
-test('a client that leaves amid its body is no error of ours', async () => {
-  const { port } = new URL(base);
+test('a client that disconnects within its body is not an error', async () => {
+  const { port } = new URL(accounts.base);
   for (let client = 0; client < 5; client += 1) {
     const socket = net.connect(Number(port), '127.0.0.1');
     await new Promise<void>((resolve) => socket.once('connect', () => resolve()));
     socket.write(
-      'POST /api/session HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n' +
+      'POST /api/session HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n' +
         'content-length: 100\r\n\r\n{"email":',
     );
     // The answer to another request shows that the head of this one was read.
@@ -193,5 +178,5 @@ test('a client that leaves amid its body is no error of ours', async () => {
     await new Promise<void>((resolve) => socket.once('close', () => resolve()));
   }
   await waitFor('room', async () => (await alice.send('GET', '/api/session')).status === 200);
-  expect(api.output()).not.toContain('failed unexpectedly');
+  expect(accounts.api.output()).not.toContain('failed unexpectedly');
 });

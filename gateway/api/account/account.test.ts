@@ -1,62 +1,40 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
-import getPort from 'get-port';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { silentLog } from '../../../lib/log.ts';
-import { openQuickPool, type QuickPool } from '../../../lib/postgres/quick-pool.ts';
-import { createSessionRegistry } from '../../../lib/stream-sessions/registry.ts';
-import { createNamespace } from '../../../lib/testing/namespace.ts';
-import { startProcess, type TestProcess } from '../../../lib/testing/process.ts';
-import { waitFor } from '../../../lib/testing/wait.ts';
-import { type Customer, createCustomer, mailsTo, PASSWORD, tokenFor } from '../testing/customer.ts';
+import { createSessionRegistry } from '../../../domain/stream-sessions/session-registry.ts';
+import { silentLog } from '../../../lib/log/log.ts';
+import { openStatementPool, type StatementPool } from '../../../lib/postgres/statement-pool.ts';
+import { waitFor } from '../../../testing/wait.ts';
+import { type AccountApi, openAccountApi } from '../testing/account-api.ts';
+import { type Customer, mailsTo, PASSWORD, tokenFor } from '../testing/customer.ts';
 
-let outbox: string;
-let base: string;
-let api: TestProcess;
-let pool: QuickPool;
+let accounts: AccountApi;
+let pool: StatementPool;
 let alice: Customer;
 let bob: Customer;
 
 beforeAll(async () => {
-  const namespace = await createNamespace();
-  pool = openQuickPool({
+  accounts = await openAccountApi({ WEBHOOK_ALLOW_LOOPBACK: 'true' });
+  const { namespace } = accounts;
+  pool = openStatementPool({
     url: namespace.engines.postgresUrl,
     namespace: namespace.name,
     log: silentLog,
     name: 'test',
     connectionsMax: 1,
-    timeoutMs: 5_000,
+    timeoutMs: 30_000,
   });
-  outbox = await mkdtemp(path.join(os.tmpdir(), 'pillole-outbox-'));
-  const port = await getPort();
-  base = `http://127.0.0.1:${port}`;
-  api = await startProcess('gateway/api/main.js', [], {
-    ...namespace.env,
-    API_PORT: String(port),
-    PUBLIC_URL: base,
-    MAIL_OUTBOX: outbox,
-    WEBHOOK_ALLOW_LOOPBACK: 'true',
-  });
-  await api.ready();
-  alice = createCustomer(base, outbox, 'alice');
-  bob = createCustomer(base, outbox, 'bob');
-  await alice.signUp();
-  await bob.signUp();
-  await alice.subscribe('pro');
-  await bob.subscribe('pro');
+  alice = await accounts.customer('alice', 'pro');
+  bob = await accounts.customer('bob', 'pro');
 });
 
 afterAll(async () => {
-  await api?.stop();
+  await accounts?.close();
   await pool?.close();
-  await rm(outbox, { recursive: true, force: true });
 });
 
 async function latest(key: string): Promise<number> {
-  const { statusCode, body } = await request(`${base}/api/pills/latest`, {
+  const { statusCode, body } = await request(`${accounts.base}/api/pills/latest`, {
     headers: { 'x-api-key': key },
   });
   await body.dump();
@@ -70,10 +48,10 @@ async function makeKey(customer: Customer, more: object = {}) {
 }
 
 describe('keys', () => {
-  test('made, used, rotated, revoked: each in force at once', async () => {
+  test('created, used, rotated, revoked: each in effect at once', async () => {
     const { key, record } = await makeKey(alice);
     expect(key).toMatch(/^pil_live_[0-9A-Za-z]{32}_[0-9A-Za-z]{6}$/);
-    expect(await latest(key)).toBe(404); // no pill was ever received: the key is good
+    expect(await latest(key)).toBe(404); // No pill was ever received, but the key is valid.
     const rotated = await alice.send('POST', `/api/keys/${record.id}/rotate`, { overlap_s: 3600 });
     expect(rotated.status).toBe(201);
     expect([await latest(key), await latest(rotated.body.key)]).toEqual([404, 404]);
@@ -85,9 +63,9 @@ describe('keys', () => {
     expect(JSON.stringify(list.body)).not.toContain(key);
   });
 
-  test('a key cannot mint keys, nor see sessions', async () => {
+  test('a key can neither create keys nor read sessions', async () => {
     const { key } = await makeKey(alice);
-    const stranger = createCustomer(base, outbox, 'nobody');
+    const stranger = accounts.stranger('nobody');
     for (const [method, to] of [
       ['GET', '/api/keys'],
       ['POST', '/api/keys'],
@@ -122,8 +100,8 @@ describe('keys', () => {
 });
 
 describe('sessions', () => {
-  test('the cookie is out of reach of scripts, and a change needs the CSRF token', async () => {
-    const carol = createCustomer(base, outbox, 'alice');
+  test('the cookie is hidden from scripts, and a change needs the CSRF token', async () => {
+    const carol = accounts.stranger('alice');
     const signedIn = await carol.signIn();
     expect(String(signedIn.headers['set-cookie'])).toMatch(/HttpOnly; SameSite=Lax/);
     const forged = await carol.send('POST', '/api/keys', { name: 'x' }, { 'x-csrf-token': 'no' });
@@ -132,29 +110,31 @@ describe('sessions', () => {
     expect((await carol.send('GET', '/api/session')).status).toBe(401);
   });
 
-  test('an unknown user and a wrong password are one answer', async () => {
-    const wrong = await createCustomer(base, outbox, 'alice').signIn('not the password');
-    const unknown = await createCustomer(base, outbox, 'nobody').signIn();
+  test('an unknown user and a wrong password get the same answer', async () => {
+    const wrong = await accounts.stranger('alice').signIn('not the password');
+    const unknown = await accounts.stranger('nobody').signIn();
     expect(wrong.status).toBe(401);
     expect({ ...wrong.body, request_id: '' }).toEqual({ ...unknown.body, request_id: '' });
   });
 
-  test('a known address signs up like a new one, and its owner is told', async () => {
+  test('a known address signs up like a new one, and its owner gets a mail', async () => {
     const again = await alice.send('POST', '/api/users', {
       email: alice.email,
       password: PASSWORD,
     });
     expect([again.status, again.body]).toEqual([202, { status: 'accepted' }]);
     await waitFor('the mail', async () =>
-      (await mailsTo(outbox, alice.email)).some((mail) => mail.includes('You have an account')),
+      (await mailsTo(accounts.outbox, alice.email)).some((mail) =>
+        mail.includes('You already have an account'),
+      ),
     );
   });
 
   test('a reset sets the password once and ends all sessions', async () => {
-    const dave = createCustomer(base, outbox, 'dave');
+    const dave = accounts.stranger('dave');
     await dave.signUp();
     await dave.send('POST', '/api/password/reset', { email: dave.email });
-    const token = await tokenFor(outbox, dave.email, 'A new password');
+    const token = await tokenFor(accounts.outbox, dave.email, 'Reset your password');
     const confirm = { token, password: 'another horse battery' };
     const weak = { token, password: 'short' };
     expect((await dave.send('POST', '/api/password/reset/confirm', weak)).status).toBe(400);
@@ -167,8 +147,8 @@ describe('sessions', () => {
     expect((await dave.signIn('another horse battery')).status).toBe(200);
   });
 
-  test('attempts are limited, and told when to come back', async () => {
-    const eve = createCustomer(base, outbox, 'eve');
+  test('attempts are limited, and the refusal says when to retry', async () => {
+    const eve = accounts.stranger('eve');
     const statuses: number[] = [];
     for (let i = 0; i < 11; i += 1) statuses.push((await eve.signIn('a wrong password')).status);
     expect(statuses.slice(0, 10).every((status) => status === 401)).toBe(true);
@@ -177,8 +157,8 @@ describe('sessions', () => {
 });
 
 describe('subscriptions', () => {
-  test('tier change and cancellation are in force within a second', async () => {
-    const frank = createCustomer(base, outbox, 'frank');
+  test('tier change and cancellation take effect within a second', async () => {
+    const frank = accounts.stranger('frank');
     await frank.signUp();
     const refused = await frank.send('POST', '/api/keys', { name: 'x' });
     expect(refused.body.code).toBe('subscription_required');
@@ -186,32 +166,43 @@ describe('subscriptions', () => {
     const { key } = await makeKey(frank);
     const ticket = () => frank.send('POST', '/api/stream/tickets', undefined, { 'x-api-key': key });
     expect((await ticket()).body).toMatchObject({ code: 'tier_too_low', needs: 'pro' });
-    await frank.send('PATCH', '/api/subscription', { tier: 'pro' });
+    const asked = await frank.send('PATCH', '/api/subscription', { tier: 'pro' });
+    expect([asked.status, asked.body.code]).toEqual([402, 'payment_required']);
+    expect((await frank.send('GET', '/api/subscription')).body.tier).toBe('basic');
+    const begun = await frank.subscribe('pro');
+    expect(begun.body).toMatchObject({ tier: 'pro', currency: 'USD', period_days: 30 });
+    // Bought a moment ago, Basic is credited in full, or nearly so.
+    expect(begun.body.amount_cents + begun.body.credit_cents).toBe(9_900);
+    expect(begun.body.credit_cents).toBeGreaterThan(1_890);
     const issued = await waitFor('the tier', async () => {
       const answer = await ticket();
       return answer.status === 201 && answer;
     });
     expect(issued.body.ticket).toMatch(/^pit_/);
+    const lower = await frank.send('PATCH', '/api/subscription', { tier: 'basic' });
+    expect(lower.body).toMatchObject({ tier: 'pro', next_tier: 'basic' });
+    const same = await frank.send('PATCH', '/api/subscription', { tier: 'pro' });
+    expect(same.body).toMatchObject({ tier: 'pro', next_tier: null });
     await frank.send('POST', '/api/subscription/cancel', { at: 'now' });
-    await waitFor('the end', async () => (await latest(key)) === 403);
+    await waitFor('the subscription to end', async () => (await latest(key)) === 403);
   });
 
-  test('a payment event that is not signed has no effect', async () => {
+  test('an unsigned payment event has no effect', async () => {
     const event = { type: 'payment.succeeded' };
     const answer = await alice.send('POST', '/api/billing/events/test', event);
     expect([answer.status, answer.body.code]).toEqual([400, 'billing_event_invalid']);
   });
 });
 
-test('usage tells calls by day, key and endpoint', async () => {
-  const gina = createCustomer(base, outbox, 'gina');
+test('usage counts calls by day, key and endpoint', async () => {
+  const gina = accounts.stranger('gina');
   await gina.signUp();
   await gina.subscribe('pro');
   const { key, record } = await makeKey(gina);
   for (let i = 0; i < 3; i += 1) await latest(key);
   const usage = await waitFor('the breakdown', async () => {
     const { body } = await gina.send('GET', '/api/usage?days=2');
-    return body.by_key.length === 1 && body;
+    return body.by_key[0]?.calls === 3 && body;
   });
   expect(usage.today).toMatchObject({ used: 3, limit: 10_000, remaining: 9_997 });
   expect(usage.by_key[0]).toMatchObject({ key_id: record.id, calls: 3 });
@@ -219,11 +210,11 @@ test('usage tells calls by day, key and endpoint', async () => {
   expect(usage.by_day).toHaveLength(2);
 });
 
-test('a ticket to support is mailed with the priority of the tier', async () => {
+test('a support ticket is mailed with the priority of the tier', async () => {
   const sent = await alice.send('POST', '/api/support', { subject: 'Late', message: 'Why?' });
   expect(sent.body).toMatchObject({ priority: 2, channel: 'priority' });
   await waitFor('the mail', async () =>
-    (await mailsTo(outbox, 'support@pillole.invalid')).some((mail) =>
+    (await mailsTo(accounts.outbox, 'support@pillole.invalid')).some((mail) =>
       mail.includes('[P2] pro: Late'),
     ),
   );
@@ -232,32 +223,32 @@ test('a ticket to support is mailed with the priority of the tier', async () => 
   expect(refused.body.errors).toEqual([
     {
       pointer: '#/subject',
-      code: 'pattern',
-      detail: 'One line, not blank, without control characters.',
+      code: 'malformed',
+      detail: 'Send one line that is not blank, without control characters.',
     },
   ]);
 });
 
-test('closing needs the password, and kills the keys', async () => {
-  const hugo = createCustomer(base, outbox, 'hugo');
+test('closing needs the password and ends the keys', async () => {
+  const hugo = accounts.stranger('hugo');
   await hugo.signUp();
   await hugo.subscribe('basic');
   const { key } = await makeKey(hugo);
   expect((await hugo.send('DELETE', '/api/account', { password: 'wrong' })).status).toBe(401);
   expect((await hugo.send('DELETE', '/api/account', { password: PASSWORD })).status).toBe(204);
-  await waitFor('the end', async () => (await latest(key)) === 401);
+  await waitFor('the keys to end', async () => (await latest(key)) === 401);
   expect((await hugo.send('GET', '/api/session')).status).toBe(401);
 });
 
-describe('another account’s object is one that does not exist', () => {
-  /** For each route with a parameter: what alice has there. A new route must be entered here. */
+describe('another account’s object does not exist', () => {
+  /** For each route with a parameter, alice's object. New routes must be added here. */
   const CASES: Readonly<
     Record<
       string,
       {
         body?: object;
         own: () => Promise<string>;
-        /** Who tries, where bob's tier is too low to. */
+        /** The account that tries, where bob's tier is too low. */
         stranger?: () => Promise<Customer>;
       }
     >
@@ -283,9 +274,10 @@ describe('another account’s object is one that does not exist', () => {
     'DELETE /api/keys/:id': { own: keyOfAlice },
     'POST /api/keys/:id/rotate': { own: keyOfAlice, body: {} },
     'DELETE /api/stream/sessions/:id': { own: socketOfAlice },
+    'DELETE /api/sessions/:id': { own: signInOfAlice },
     'POST /api/billing/test/checkouts/:id': {
       async own() {
-        const carl = createCustomer(base, outbox, 'carl');
+        const carl = accounts.stranger('carl');
         await carl.signUp();
         return (await carl.send('POST', '/api/subscription/checkout', { tier: 'pro' })).body
           .checkout_id;
@@ -293,10 +285,10 @@ describe('another account’s object is one that does not exist', () => {
       body: { outcome: 'paid' },
     },
   };
-  /** Parameters that are no object of an account. */
+  /** Routes whose parameter is not an object of an account. */
   const PUBLIC = ['GET /problems/:name', 'POST /api/billing/events/:provider'];
 
-  /** A socket that some stream process has written down. */
+  /** A socket registered by a stream process. */
   async function socketOfAlice(): Promise<string> {
     const { body } = await alice.send('GET', '/api/account');
     const session = `s_${randomBytes(6).toString('hex')}`;
@@ -309,12 +301,12 @@ describe('another account’s object is one that does not exist', () => {
   }
 
   async function institutional(name: string): Promise<Customer> {
-    const customer = createCustomer(base, outbox, name);
+    const customer = accounts.stranger(name);
     if ((await customer.signIn()).status === 200) return customer;
     await customer.signUp();
     await customer.subscribe('institutional');
-    // A change of the tier is in force within a second, not at once.
-    await waitFor('the tier to be in force', async () => {
+    // A change of the tier takes effect within a second, not at once.
+    await waitFor('the tier to take effect', async () => {
       return (await customer.send('GET', '/api/manager/streams')).status === 200;
     });
     return customer;
@@ -328,7 +320,7 @@ describe('another account’s object is one that does not exist', () => {
   }
 
   let webhook: Promise<string> | undefined;
-  /** One for all cases: none of them may change it, and Pro has five. */
+  /** One endpoint for all cases: no case may change it, and Pro has five. */
   function webhookOfAlice(): Promise<string> {
     webhook ??= alice
       .send('POST', '/api/webhooks', {
@@ -339,11 +331,15 @@ describe('another account’s object is one that does not exist', () => {
     return webhook;
   }
 
+  async function signInOfAlice(): Promise<string> {
+    return (await alice.send('GET', '/api/sessions')).body.data[0].id;
+  }
+
   async function keyOfAlice(): Promise<string> {
     return (await makeKey(alice)).record.id;
   }
 
-  test('every route with a parameter has its case', async () => {
+  test('every route with a parameter has a case', async () => {
     const { body } = await alice.send('GET', '/docs/json');
     const routes = Object.entries(body.paths as Record<string, object>).flatMap(([to, methods]) =>
       Object.keys(methods).map(
@@ -359,7 +355,7 @@ describe('another account’s object is one that does not exist', () => {
     const id = await own();
     const asked = await stranger();
     const [method, pattern] = route.split(' ') as [string, string];
-    /** A further parameter is of something inside it. */
+    /** A second parameter names something inside the object. */
     const at = (object: string) => pattern.replace(/:\w+/, object).replace(/:\w+/, 'msg_inside');
     const theirs = await asked.send(method, at(id), body);
     const none = await asked.send(method, at(id.replace(/_.*/, '_aaaaaaaaaaaa')), body);
@@ -368,14 +364,14 @@ describe('another account’s object is one that does not exist', () => {
   });
 });
 
-test('nothing the process wrote holds a key, a password or a token', async () => {
+test('the output of the process contains no key, password or token', async () => {
   const { key } = await makeKey(alice);
   await latest(key);
   await latest('pil_live_not_one_at_all');
   const { cookie, 'x-csrf-token': csrf } = alice.credentials();
   const { ticket } = (await alice.send('POST', '/api/stream/tickets')).body;
-  const mailed = await tokenFor(outbox, alice.email, 'Verify');
-  const output = api.output();
+  const mailed = await tokenFor(accounts.outbox, alice.email, 'Verify');
+  const output = accounts.api.output();
   expect(output).not.toMatch(/pil_live_[0-9A-Za-z]{32}/);
   for (const secret of [key, PASSWORD, cookie!.split('=')[1]!, csrf!, ticket, mailed]) {
     expect(secret.length).toBeGreaterThan(15);

@@ -1,36 +1,33 @@
-import { eraseClosedAccounts } from '../../../lib/accounts/close-account.ts';
-import { type EventMailParts, startEventMail } from '../../../lib/accounts/event-mail.ts';
-import { raiseReminders } from '../../../lib/accounts/reminders.ts';
-import { startRetention } from '../../../lib/accounts/retention.ts';
-import { renewDue } from '../../../lib/accounts/subscriptions.ts';
-import { startTicketMail, type TicketMailParts } from '../../../lib/accounts/support.ts';
-import { type Repetition, repeat } from '../../../lib/repeat.ts';
+import { eraseClosedAccounts } from '../../../domain/accounts/account-closure.ts';
+import { pruneAttempts } from '../../../domain/accounts/attempts.ts';
+import { type EventMailDeps, startEventMail } from '../../../domain/accounts/event-mail.ts';
+import { raiseReminders } from '../../../domain/accounts/reminders.ts';
+import { startRetention } from '../../../domain/accounts/retention.ts';
+import { renewDue } from '../../../domain/accounts/subscriptions.ts';
+import {
+  type SupportMailDeps,
+  startSupportMail,
+} from '../../../domain/accounts/support-tickets.ts';
+import { type Repetition, runEvery } from '../../../lib/timing/run-every.ts';
 import { HOUSEKEEPING_MS } from '../limits.ts';
 
 /**
- * What is done for accounts beside requests, by any number of processes at once: mails of events
- * and tickets, renewals, reminders, erasure of closed accounts, deletion of old rows. One that fails
- * holds up no other, and no run of one overlaps its next.
+ * Starts the background work of accounts, which any number of processes may run at once: mails of
+ * events and tickets, ended windows of attempts, renewals, reminders, erasure of closed accounts, deletion of old rows. A
+ * failing job does not delay the others, and the runs of a job never overlap.
  */
-export function startHousekeeping(parts: EventMailParts & TicketMailParts): Repetition {
+export function startHousekeeping(parts: EventMailDeps & SupportMailDeps): Repetition {
   const { db, log } = parts;
-  const everyMs = HOUSEKEEPING_MS;
+  const start = (name: string, run: () => Promise<unknown>) =>
+    runEvery({ name, everyMs: HOUSEKEEPING_MS, log, run });
   const jobs = [
     startEventMail(parts),
-    startTicketMail(parts),
+    startSupportMail(parts),
     startRetention(db, { log }),
-    repeat({ name: 'renewals', everyMs, log, run: () => renewDue(db) }),
-    repeat({ name: 'reminders', everyMs, log, run: () => raiseReminders(db) }),
-    repeat({
-      name: 'erasure of closed accounts',
-      everyMs,
-      log,
-      run: () => eraseClosedAccounts(db),
-    }),
+    start('attempts', () => pruneAttempts(db)),
+    start('renewals', () => renewDue(db)),
+    start('reminders', () => raiseReminders(db)),
+    start('erasure of closed accounts', () => eraseClosedAccounts(db)),
   ];
-  return {
-    async close() {
-      await Promise.all(jobs.map((job) => job.close()));
-    },
-  };
+  return { close: async () => void (await Promise.all(jobs.map((job) => job.close()))) };
 }

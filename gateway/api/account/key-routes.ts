@@ -1,145 +1,115 @@
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { Type } from 'typebox';
-import { SCOPES } from '../../../lib/access/access.ts';
+import { DEFAULT_SCOPES, SCOPES } from '../../../domain/access/scopes.ts';
 import {
   KEY_LIMITS,
   type KeyCreated,
   type KeyInvalid,
   type KeyRecord,
   type Keys,
-} from '../../../lib/accounts/keys.ts';
+} from '../../../domain/accounts/keys.ts';
+import { answerOf, bodyOf, fromBody } from '../../http/answer-body.ts';
 import { refuse } from '../../http/refuse.ts';
-import { SIGNED_IN } from '../access-rule.ts';
-import { callerOf, requesterOf } from '../caller.ts';
-import { accountEndpoint } from './account-endpoint.ts';
-import { idOf, lineOf, MaybeTime, ScopeName, STRICT, Time } from './schemas.ts';
+import { SIGNED_IN, withFreshFactor } from '../server/access-rule.ts';
+import { accountRoute } from '../server/account-route.ts';
+import { noTierRefusal } from '../server/authorize.ts';
+import { callerOf, requesterOf } from '../server/caller.ts';
+import { bodyFault, refuseBody } from '../server/json-body.ts';
+import {
+  idOf,
+  lineOf,
+  MaybeTime,
+  orNull,
+  overlapOf,
+  ScopeName,
+  STRICT,
+  Time,
+  timeOf,
+} from '../server/schemas.ts';
 
+const KEYS = { tag: 'keys', access: SIGNED_IN } as const;
+/** Revoking is not among them: a leaked key can be ended at once. */
+const KEY_CHANGES = { tag: 'keys', access: withFreshFactor(SIGNED_IN) } as const;
 const Key = Type.Object({
-  id: Type.String(),
-  hint: Type.String({ description: 'Enough of the key to recognise it' }),
-  name: Type.String(),
+  id: Type.String({ examples: ['key_k3yq7v2bqm9c'] }),
+  hint: Type.String({
+    description: 'The end of the key, enough to recognise it',
+    examples: ['pil_live_…ab12'],
+  }),
+  name: Type.String({ examples: ['desk 4'] }),
   scopes: Type.Array(ScopeName),
-  allow_cidrs: Type.Array(Type.String(), { description: 'Empty = from everywhere' }),
-  live: Type.Boolean(),
+  allow_cidrs: Type.Array(Type.String({ examples: ['203.0.113.0/24'] }), {
+    description: 'Empty = any address',
+  }),
+  live: Type.Boolean({ examples: [true] }),
   created_at: Time,
   expires_at: MaybeTime,
   revoked_at: MaybeTime,
-  replaced_by: Type.Union([Type.String(), Type.Null()]),
+  replaced_by: orNull(Type.String()),
   last_used_at: MaybeTime,
-  last_used_address: Type.Union([Type.String(), Type.Null()]),
+  last_used_address: orNull(Type.String()),
 });
-const KEY_EXAMPLE = {
-  id: 'key_k3yq7v2bqm9c',
-  hint: 'pil_live_…ab12',
-  name: 'desk 4',
-  scopes: ['read', 'stream'],
-  allow_cidrs: ['203.0.113.0/24'],
-  live: true,
-  created_at: '2026-11-20T01:02:03.000Z',
-  expires_at: null,
-  revoked_at: null,
-  replaced_by: null,
-  last_used_at: null,
-  last_used_address: null,
-};
 const Name = lineOf(KEY_LIMITS.nameCharsMax);
-const Scopes = Type.Array(ScopeName, { minItems: 1, maxItems: SCOPES.length, uniqueItems: true });
+const Scopes = Type.Array(ScopeName, {
+  minItems: 1,
+  maxItems: SCOPES.length,
+  uniqueItems: true,
+  default: [...DEFAULT_SCOPES],
+  description:
+    'read: every read that keys may make, nothing else; stream: sockets and their tickets; ' +
+    'webhooks:read: endpoints and deliveries alone; webhooks:write: also create, change, delete ' +
+    'and test endpoints, and post messages again; support: open tickets',
+});
 const Networks = Type.Array(Type.String({ minLength: 2, maxLength: 64 }), {
   maxItems: KEY_LIMITS.networksMax,
   description: 'IPv4 or IPv6 networks, e.g. 203.0.113.0/24',
 });
 const params = Type.Object({ id: idOf('key') }, STRICT);
-const one = { 200: { description: 'The key.', schema: Key, example: KEY_EXAMPLE } };
-const Shown = Type.Object({
-  key: Type.String({ description: 'The key itself: shown this once' }),
+const keyAnswer = { 200: answerOf('The key.', Key) };
+const NewKey = Type.Object({
+  key: Type.String({
+    description: 'The key itself, shown only this once',
+    examples: ['pil_live_<32 characters>_<6 characters>'],
+  }),
   record: Key,
 });
-const shown = {
-  201: {
-    description: 'The new key; it is never shown again.',
-    schema: Shown,
-    example: { key: 'pil_live_<32 characters>_<6 characters>', record: KEY_EXAMPLE },
-  },
-};
+const newKeyAnswer = { 201: answerOf('The new key; it is never shown again.', NewKey) };
 
-/** API keys: by session alone, so that a leaked key cannot mint others. */
-export function addKeyRoutes(app: FastifyInstance, { keys }: { readonly keys: Keys }): void {
-  app.route(
-    accountEndpoint({
+/** API keys: by session only, so that a leaked key cannot create others. */
+export function keyRoutes({ keys }: { readonly keys: Keys }): RouteOptions[] {
+  return [
+    accountRoute({
       method: 'GET',
       url: '/api/keys',
-      tag: 'keys',
-      summary: 'Keys of the account, also those that ended in the last 30 days',
-      access: SIGNED_IN,
+      ...KEYS,
+      summary: 'List the keys, including those that ended in the last 30 days',
       answers: {
-        200: {
-          description: 'Live ones first, newest first.',
-          schema: Type.Object({ data: Type.Array(Key) }),
-          example: { data: [KEY_EXAMPLE] },
-        },
+        200: answerOf(
+          'Live keys first, then newest first.',
+          Type.Object({ data: Type.Array(Key) }),
+        ),
       },
       handle: async (request) => ({
-        data: (await keys.list(callerOf(request).account.id)).map(keyBody),
+        data: (await keys.list(callerOf(request).account.id)).map((key) => bodyOf(Key, key)),
       }),
     }),
-  );
-  app.route(
-    accountEndpoint({
-      method: 'POST',
-      url: '/api/keys',
-      tag: 'keys',
-      summary: 'Make a key',
-      access: SIGNED_IN,
-      body: Type.Object(
-        {
-          name: Name,
-          scopes: Type.Optional(Scopes),
-          expires_at: Type.Optional(
-            Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d{1,6})?Z$' }),
-          ),
-          allow_cidrs: Type.Optional(Networks),
-        },
-        STRICT,
-      ),
-      bodyExample: { name: 'desk 4', scopes: ['read', 'stream'], allow_cidrs: ['203.0.113.0/24'] },
-      answers: shown,
-      problems: ['email_unverified', 'subscription_required', 'key_limit'],
-      ifUnknown: 'GET /api/keys tells whether there is a new key: revoke it, and make another.',
-      async handle(request, reply) {
-        if (!callerOf(request).session!.isVerified) return refuse(reply, 'email_unverified');
-        const { name, scopes = SCOPES, expires_at: expires, allow_cidrs } = request.body;
-        const result = await keys.create({
-          ...requesterOf(request),
-          name,
-          scopes,
-          expiresAt: expires === undefined ? undefined : new Date(expires),
-          allowCidrs: allow_cidrs,
-        });
-        return showKey(reply, result);
-      },
-    }),
-  );
-  app.route(
-    accountEndpoint({
+    createKey(keys),
+    accountRoute({
       method: 'GET',
       url: '/api/keys/:id',
-      tag: 'keys',
-      summary: 'One key',
-      access: SIGNED_IN,
+      ...KEYS,
+      summary: 'Read a key',
       params,
-      answers: one,
+      answers: keyAnswer,
       problems: ['object_not_found'],
       handle: async (request, reply) =>
         answerKey(reply, await keys.get(callerOf(request).account.id, request.params.id)),
     }),
-  );
-  app.route(
-    accountEndpoint({
+    accountRoute({
       method: 'PATCH',
       url: '/api/keys/:id',
-      tag: 'keys',
-      summary: 'Change name, scopes or allow-list; in force everywhere within a second',
-      access: SIGNED_IN,
+      ...KEY_CHANGES,
+      summary: 'Change name, scopes or allow-list; in effect everywhere within a second',
       params,
       body: Type.Object(
         {
@@ -150,100 +120,112 @@ export function addKeyRoutes(app: FastifyInstance, { keys }: { readonly keys: Ke
         { ...STRICT, minProperties: 1 },
       ),
       bodyExample: { name: 'desk 5' },
-      answers: one,
+      answers: keyAnswer,
       problems: ['object_not_found'],
       async handle(request, reply) {
-        const { name, scopes, allow_cidrs: allowCidrs } = request.body;
         const keyId = request.params.id;
-        const change = { ...requesterOf(request), keyId, name, scopes, allowCidrs };
+        const change = { ...requesterOf(request), ...fromBody(request.body), keyId };
         const result = await keys.update(change);
         if (result?.kind === 'invalid') return refuseField(reply, result);
         return answerKey(reply, result?.record);
       },
     }),
-  );
-  app.route(
-    accountEndpoint({
+    accountRoute({
       method: 'DELETE',
       url: '/api/keys/:id',
-      tag: 'keys',
-      summary: 'Revoke: refused everywhere within a second, open sockets closed',
-      access: SIGNED_IN,
+      ...KEYS,
+      summary: 'Revoke a key: refused everywhere within a second, its open sockets closed',
       params,
-      answers: one,
+      answers: keyAnswer,
       problems: ['object_not_found'],
       handle: async (request, reply) =>
         answerKey(reply, await keys.revoke({ ...requesterOf(request), keyId: request.params.id })),
     }),
-  );
-  app.route(
-    accountEndpoint({
-      method: 'POST',
-      url: '/api/keys/:id/rotate',
-      tag: 'keys',
-      summary: 'Make the next key; the old one goes on for the overlap',
-      access: SIGNED_IN,
-      params,
-      body: Type.Object(
-        {
-          overlap_s: Type.Optional(
-            Type.Integer({ minimum: 0, maximum: KEY_LIMITS.overlapSMax, default: 86_400 }),
-          ),
-        },
-        STRICT,
-      ),
-      bodyExample: { overlap_s: 86_400 },
-      answers: shown,
-      problems: ['object_not_found', 'key_limit', 'state_conflict'],
-      ifUnknown: 'GET /api/keys/{id}: with `replaced_by` it was rotated; then rotate that one.',
-      async handle(request, reply) {
-        const result = await keys.rotate({
-          ...requesterOf(request),
-          keyId: request.params.id,
-          overlapS: request.body.overlap_s,
-        });
-        if (result === undefined) return refuse(reply, 'object_not_found');
-        if (result.kind === 'ended') {
-          return refuse(reply, 'state_conflict', {
-            detail: 'The key has ended, or has a next one.',
-          });
-        }
-        return showKey(reply, result);
-      },
-    }),
-  );
+    rotateKey(keys),
+  ];
 }
 
-function showKey(reply: FastifyReply, result: KeyCreated): FastifyReply {
+function createKey(keys: Keys): RouteOptions {
+  return accountRoute({
+    method: 'POST',
+    url: '/api/keys',
+    ...KEY_CHANGES,
+    summary: 'Create a key',
+    body: Type.Object(
+      {
+        name: Name,
+        scopes: Type.Optional(Scopes),
+        expires_at: Type.Optional(timeOf('When the key ends')),
+        allow_cidrs: Type.Optional(Networks),
+      },
+      STRICT,
+    ),
+    bodyExample: { name: 'desk 4', scopes: ['read', 'stream'], allow_cidrs: ['203.0.113.0/24'] },
+    answers: newKeyAnswer,
+    problems: [
+      ...(['email_unverified', 'subscription_required', 'account_suspended'] as const),
+      ...(['key_limit', 'too_many_attempts'] as const),
+    ],
+    ifUnknown: 'If GET /api/keys lists a new key, revoke it and create another.',
+    async handle(request, reply) {
+      if (!callerOf(request).session!.isVerified) return refuse(reply, 'email_unverified');
+      const { scopes = DEFAULT_SCOPES, expiresAt: expiry, ...named } = fromBody(request.body);
+      const expiresAt = expiry === undefined ? undefined : new Date(expiry);
+      const wanted = { ...requesterOf(request), ...named, scopes, expiresAt };
+      return answerNewKey(request, reply, await keys.create(wanted));
+    },
+  });
+}
+
+function rotateKey(keys: Keys): RouteOptions {
+  return accountRoute({
+    method: 'POST',
+    url: '/api/keys/:id/rotate',
+    ...KEY_CHANGES,
+    summary: 'Create a successor; the old key stays valid for the overlap',
+    params,
+    body: overlapOf(KEY_LIMITS.overlapSMax, KEY_LIMITS.overlapSDefault),
+    bodyExample: { overlap_s: 86_400 },
+    answers: newKeyAnswer,
+    problems: ['object_not_found', 'key_limit', 'state_conflict', 'too_many_attempts'],
+    ifUnknown:
+      'If GET /api/keys/{id} has `replaced_by`, the key was rotated; rotate its successor.',
+    async handle(request, reply) {
+      const keyId = request.params.id;
+      const rotation = { ...requesterOf(request), ...fromBody(request.body), keyId };
+      const result = await keys.rotate(rotation);
+      if (result === undefined) return refuse(reply, 'object_not_found');
+      if (result.kind === 'ended') {
+        const detail = 'The key has ended or already has a successor.';
+        return refuse(reply, 'state_conflict', { detail });
+      }
+      return answerNewKey(request, reply, result);
+    },
+  });
+}
+
+function answerNewKey(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  result: KeyCreated,
+): FastifyReply {
   if (result.kind === 'invalid') return refuseField(reply, result);
-  if (result.kind === 'subscription_required') return refuse(reply, 'subscription_required');
+  if (result.kind === 'subscription_required') {
+    return refuse(reply, ...noTierRefusal(callerOf(request).account));
+  }
   if (result.kind === 'limit') return refuse(reply, 'key_limit');
-  reply.code(201).header('cache-control', 'no-store');
-  return reply.send({ key: result.key, record: keyBody(result.record) });
+  if (result.kind === 'too_many_made') {
+    const detail = `${KEY_LIMITS.madePerHourMax} keys were created within an hour.`;
+    return refuse(reply, 'too_many_attempts', { detail, retry_after_s: result.retryAfterS });
+  }
+  reply.code(201);
+  return reply.send({ key: result.key, record: bodyOf(Key, result.record) });
 }
 
 function answerKey(reply: FastifyReply, record: KeyRecord | undefined) {
-  return record === undefined ? refuse(reply, 'object_not_found') : keyBody(record);
+  return record === undefined ? refuse(reply, 'object_not_found') : bodyOf(Key, record);
 }
 
 function refuseField(reply: FastifyReply, { field, reason }: KeyInvalid): FastifyReply {
-  const errors = [{ pointer: `#/${field}`, code: `${field}_invalid`, detail: reason }];
-  return refuse(reply, 'body_invalid', { errors });
-}
-
-function keyBody(key: KeyRecord) {
-  return {
-    id: key.id,
-    hint: key.hint,
-    name: key.name,
-    scopes: key.scopes,
-    allow_cidrs: key.allowCidrs,
-    live: key.live,
-    created_at: key.createdAt.toISOString(),
-    expires_at: key.expiresAt?.toISOString() ?? null,
-    revoked_at: key.revokedAt?.toISOString() ?? null,
-    replaced_by: key.replacedBy ?? null,
-    last_used_at: key.lastUsedAt?.toISOString() ?? null,
-    last_used_address: key.lastUsedAddress ?? null,
-  };
+  return refuseBody(reply, [bodyFault(`/${field}`, `${field}_invalid`, reason)]);
 }

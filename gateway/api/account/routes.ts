@@ -1,26 +1,26 @@
-import type { FastifyInstance } from 'fastify';
-import { addManagerStreamRoutes } from '../manager/stream-routes.ts';
-import { addOwnAccountRoutes } from './account-routes.ts';
-import type { Accounts } from './accounts.ts';
-import { addBillingEventRoute } from './billing-event-route.ts';
-import { addKeyRoutes } from './key-routes.ts';
-import { addSessionRoutes } from './session-routes.ts';
-import { addStreamSessionRoutes } from './stream-session-routes.ts';
-import { addStreamTicketRoute } from './stream-ticket-route.ts';
-import { addSubscriptionRoutes } from './subscription-routes.ts';
-import { addSupportRoute } from './support-route.ts';
-import { addUserRoutes } from './user-routes.ts';
+import type { RouteOptions } from 'fastify';
+import type { Accounts } from './account-deps.ts';
+import { billingEventRoute } from './billing-event-route.ts';
+import { keyRoutes } from './key-routes.ts';
+import { ownAccountRoutes } from './own-account-routes.ts';
+import { secondFactorRoutes } from './second-factor-routes.ts';
+import { sessionRoutes } from './session-routes.ts';
+import { socketRoutes } from './socket-routes.ts';
+import { subscriptionRoutes } from './subscription-routes.ts';
+import { supportRoute } from './support-route.ts';
+import { userRoutes } from './user-routes.ts';
 
 /** All routes about accounts. */
-export function addAccountRoutes(app: FastifyInstance, accounts: Accounts): void {
-  addUserRoutes(app, accounts);
-  addSessionRoutes(app, accounts);
-  addOwnAccountRoutes(app, accounts);
-  addKeyRoutes(app, accounts);
-  addSubscriptionRoutes(app, accounts);
-  addBillingEventRoute(app, accounts);
-  addSupportRoute(app, accounts);
-  addStreamTicketRoute(app, accounts);
-  addStreamSessionRoutes(app, accounts);
-  addManagerStreamRoutes(app, accounts.dedicated);
+export function accountRoutes(accounts: Accounts): RouteOptions[] {
+  return [
+    ...userRoutes(accounts),
+    ...sessionRoutes(accounts),
+    ...secondFactorRoutes(accounts),
+    ...ownAccountRoutes(accounts),
+    ...keyRoutes(accounts),
+    ...subscriptionRoutes(accounts),
+    billingEventRoute(accounts),
+    supportRoute(accounts),
+    ...socketRoutes(accounts),
+  ];
 }

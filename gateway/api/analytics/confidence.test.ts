@@ -1,38 +1,43 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { nowMicros } from '../../../lib/clock.ts';
-import { createRandom, walk } from './testing/market.ts';
-import * as plain from './testing/recompute.ts';
-import { DAY_US, openWorld, SEED, type World } from './testing/world.ts';
+import { nowMicros } from '../../../lib/timing/clock.ts';
+import {
+  type AnalyticsFixture,
+  DAY_US,
+  openAnalyticsFixture,
+  SEED,
+} from './testing/analytics-fixture.ts';
+import { createRandom, walk } from './testing/random-walk.ts';
+import * as reference from './testing/recompute.ts';
 
 const WALKS = ['7203.T', '6758.T', '0700.HK'];
 const HORIZONS_US = { '1m': 60e6, '5m': 300e6, '15m': 900e6, '60m': 3_600e6 } as const;
-/** As old as the last pill within the horizon may be at its end. */
+/** The last pill within the horizon may be this old at its end. */
 const AGE_MAX_US = 60e6;
-let world: World;
+let fixture: AnalyticsFixture;
 
 beforeAll(async () => {
   const now = nowMicros();
-  const longAgo = walk('EUR/JPY', now - 30 * DAY_US, 3_600, createRandom(SEED));
-  // Nothing around an hour ago: whatever "now" is while the test runs, the same pills are settled.
-  const upToNow = walk('GBP/JPY', now - 9_000e6, 8_990, createRandom(SEED)).filter(
+  const backfill = walk('EUR/JPY', now - 30 * DAY_US, 3_600, createRandom(SEED));
+  // No pill around one hour ago: the same pills are settled whenever the test reads the clock.
+  const recent = walk('GBP/JPY', now - 9_000e6, 8_990, createRandom(SEED)).filter(
     ({ timestamp }) => timestamp < now - 4_800e6 || timestamp >= now - 2_400e6,
   );
-  world = await openWorld({ walks: WALKS, others: [...longAgo, ...upToNow] });
-}, 120_000);
+  fixture = await openAnalyticsFixture({ walks: WALKS, others: [...backfill, ...recent] });
+});
 
-afterAll(() => world?.close());
+afterAll(() => fixture?.close());
 
-describe(`the same figures as computed from the pills in plain code (SEED=${SEED})`, () => {
+describe(`the figures equal the results of plain code (SEED=${SEED})`, () => {
   test('a correlation', async () => {
-    const [since, until] = [world.began, world.began + 7_200e6];
-    const { body } = await world.ask('correlation', {
+    const [since, until] = [fixture.began, fixture.began + 7_200e6];
+    const { body } = await fixture.ask('correlation', {
       symbols: WALKS.join(),
       from: since,
       to: until,
       min_n: 10,
     });
     const changes = WALKS.map((symbol) => {
-      const closes = plain.bars(plain.within(world.pills, symbol, since, until), 60e6);
+      const closes = reference.bars(reference.within(fixture.pills, symbol, since, until), 60e6);
       const found = new Map<number, number>();
       for (const [start, { close }] of closes) {
         const before = closes.get(start - 60e6);
@@ -58,7 +63,7 @@ describe(`the same figures as computed from the pills in plain code (SEED=${SEED
         expect(body.r[one][other]).toBeCloseTo(r, 9);
       }
     }
-    const { body: few } = await world.ask('correlation', {
+    const { body: few } = await fixture.ask('correlation', {
       symbols: '7203.T,6758.T',
       from: since,
       to: until,
@@ -71,10 +76,10 @@ describe(`the same figures as computed from the pills in plain code (SEED=${SEED
   });
 
   test.each(['1m', '5m', '15m', '60m'] as const)('a track record at %s', async (horizon) => {
-    const [since, until] = [world.began, world.began + 7_200e6];
-    const own = WALKS.flatMap((symbol) => plain.within(world.pills, symbol, since, until));
+    const [since, until] = [fixture.began, fixture.began + 7_200e6];
+    const own = WALKS.flatMap((symbol) => reference.within(fixture.pills, symbol, since, until));
     const record = recordOf(own, horizon);
-    const { body } = await world.ask('confidence', {
+    const { body } = await fixture.ask('confidence', {
       symbol: '*',
       horizon,
       from: since,
@@ -86,7 +91,7 @@ describe(`the same figures as computed from the pills in plain code (SEED=${SEED
     for (const [at, bucket] of (body.buckets as Record<string, number>[]).entries()) {
       const inside = record.filter(
         ({ outcome, pill }) =>
-          outcome === 'settled' && Math.min(9, Math.floor((pill.confidence / 1) * 10)) === at,
+          outcome === 'settled' && Math.min(9, Math.floor((pill.confidence / 100) * 10)) === at,
       );
       const hits = inside.filter(
         ({ pill, after }) => Math.abs(after!) < Math.abs(pill.spread),
@@ -94,25 +99,33 @@ describe(`the same figures as computed from the pills in plain code (SEED=${SEED
       expect(bucket).toMatchObject({ n: inside.length, hits });
       expect(bucket.rate).toBeCloseTo(hits / inside.length, 12);
       expect(bucket.mean_change).toBeCloseTo(
-        plain.mean(inside.map(({ pill, after }) => after! - pill.spread)),
+        reference.mean(inside.map(({ pill, after }) => after! - pill.spread)),
         9,
       );
     }
   });
 
-  test('what is not settled is named apart', async () => {
-    const own = plain.within(world.pills, 'GBP/JPY', 0, nowMicros());
+  test('unsettled pills are counted separately', async () => {
+    const own = reference.within(fixture.pills, 'GBP/JPY', 0, nowMicros());
     const range = { from: own[0]!.order, to: own.at(-1)!.order + 1 };
-    const { body } = await world.ask('confidence', { symbol: 'GBP/JPY', horizon: '60m', ...range });
+    const { body } = await fixture.ask('confidence', {
+      symbol: 'GBP/JPY',
+      horizon: '60m',
+      ...range,
+    });
     expect(body.pills).toEqual(countsOf(recordOf(own, '60m')));
     expect(body.pills.unsettled).toBeGreaterThan(0);
     expect(body.pills.settled).toBeGreaterThan(0);
   });
 
-  test('backfill is named apart', async () => {
-    const own = plain.within(world.pills, 'EUR/JPY', 0, nowMicros());
+  test('backfill is counted separately', async () => {
+    const own = reference.within(fixture.pills, 'EUR/JPY', 0, nowMicros());
     const range = { from: own[0]!.order, to: own.at(-1)!.order + 1 };
-    const { body } = await world.ask('confidence', { symbol: 'EUR/JPY', horizon: '1m', ...range });
+    const { body } = await fixture.ask('confidence', {
+      symbol: 'EUR/JPY',
+      horizon: '1m',
+      ...range,
+    });
     expect(body.pills).toMatchObject({
       all: own.length,
       settled: 0,
@@ -122,14 +135,16 @@ describe(`the same figures as computed from the pills in plain code (SEED=${SEED
   });
 });
 
-function recordOf(own: readonly plain.EffectivePill[], horizon: keyof typeof HORIZONS_US) {
+function recordOf(own: readonly reference.EffectivePill[], horizon: keyof typeof HORIZONS_US) {
   const horizonUs = HORIZONS_US[horizon];
-  return plain.trackRecord(own, world.pills, {
-    ...{ horizonUs, ageMaxUs: AGE_MAX_US, asOf: nowMicros() },
+  return reference.trackRecord(own, fixture.pills, {
+    horizonUs,
+    ageMaxUs: AGE_MAX_US,
+    asOf: nowMicros(),
   });
 }
 
-/** How many of which outcome. */
+/** Counts by outcome. */
 function countsOf(record: ReturnType<typeof recordOf>) {
   const count = (name: string) => record.filter(({ outcome }) => outcome === name).length;
   return {

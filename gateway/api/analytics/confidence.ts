@@ -1,44 +1,47 @@
 import { Type } from 'typebox';
-import { decimalSeconds } from '../../../lib/clickhouse.ts';
-import { parseWindow, toldWindow, type Window } from '../time-range.ts';
+import { decimalSeconds } from '../../../lib/clickhouse/clickhouse-client.ts';
+import { hintForSymbol, SYMBOL_PATTERN } from '../../../schemas/pill.ts';
+import { integers, numbers, numbersOrNull, texts } from '../server/example.ts';
+import { explained } from '../server/form.ts';
+import { choice, optionalText, orNull, whole } from '../server/schemas.ts';
+import type { AnalyticsDeps } from './analytics-query.ts';
 import { RANGES } from './limits.ts';
-import { SYMBOL_OR_ALL, WINDOW, WINDOW_EXAMPLE, WindowSchema, whole } from './parameters.ts';
-import { lessTime, NumberOrNull, type Question, type Sources } from './question.ts';
-import { wilson95 } from './wilson.ts';
+import { symbolQuery } from './symbol-query.ts';
+import { WINDOW_ARGUMENTS } from './window-parameters.ts';
 
 const HORIZONS_S = { '1m': 60, '5m': 300, '15m': 900, '60m': 3_600 } as const;
 type Horizon = keyof typeof HORIZONS_S;
 
-/** How old the last pill within the horizon may be at its end. */
+/** The last pill within the horizon may be this old at its end. */
 const AGE_MAX_S = 60;
 const BUCKETS = 10;
 
-const QUERY = {
-  symbol: SYMBOL_OR_ALL,
-  horizon: Type.Optional(
-    Type.Enum(Object.keys(HORIZONS_S) as Horizon[], {
-      description: 'How much later the spread is looked at; `5m` by default',
-    }),
+const SYMBOL_OR_ALL = optionalText(
+  'Market symbol, or `*`, the default, for all except test symbols',
+  {
+    pattern: explained(`^(\\*|${SYMBOL_PATTERN.slice(1, -1)})$`, (text) => [
+      'symbol_malformed',
+      hintForSymbol(text),
+    ]),
+  },
+);
+
+const PARAMETERS = {
+  horizon: choice(
+    Object.keys(HORIZONS_S) as Horizon[],
+    'How much later the spread is compared; `5m` by default',
   ),
-  ...WINDOW,
   scale: Type.Optional(
     Type.Number({
       exclusiveMinimum: 0,
       maximum: 1e6,
-      default: 1,
-      description: 'The largest confidence that is sent: it is cut into ten; 1 by default',
+      description:
+        `0 to \`scale\` is divided into ${BUCKETS} buckets. The largest confidence that ingest ` +
+        'accepts, 100 unless the operator has set another, by default',
     }),
   ),
   min_n: whole(1, 1_000_000, 30, 'Buckets with fewer pills have no rate'),
 };
-
-interface Asked {
-  readonly symbol: string;
-  readonly horizon: Horizon;
-  readonly scale: number;
-  readonly minN: number;
-  readonly window: Window;
-}
 
 interface Row {
   readonly outcome: 'settled' | 'unsettled' | 'not_observable' | 'excluded_backfill';
@@ -50,70 +53,45 @@ interface Row {
 }
 
 /** `GET /api/analytics/confidence`. */
-export function confidenceQuestion({ desk }: Sources): Question<typeof QUERY, Asked> {
-  return {
+export function confidenceQuery({ reader, confidenceMax }: AnalyticsDeps) {
+  return symbolQuery({
     name: 'confidence',
-    summary: 'What the spread did next, by confidence',
+    summary: 'How the spread developed after each pill, by confidence',
     description:
-      `Of each pill at t: the last pill of the symbol in (t, t + horizon], at most ${AGE_MAX_S} s old at its ` +
-      'end. `unsettled`: the horizon has not passed yet; `not_observable`: there is no such pill; backfill is ' +
-      'excluded on both sides. `ci95` is the score interval of Wilson; pills of one symbol follow each ' +
-      'other, so it is narrower than the truth. Of `*` at most a day.',
-    query: QUERY,
-    answer: {
-      symbol: Type.String(),
-      window: WindowSchema,
-      horizon: Type.String(),
-      outcome: Type.String(),
-      definition: Type.String(),
-      scale: Type.Number(),
-      pills: Type.Object({
-        all: Type.Integer(),
-        settled: Type.Integer(),
-        unsettled: Type.Integer(),
-        not_observable: Type.Integer(),
-        excluded_backfill: Type.Integer(),
-        above_scale: Type.Integer({ description: 'Of the settled ones: in no bucket' }),
-      }),
-      buckets: Type.Array(
-        Type.Object({
-          from: Type.Number(),
-          to: Type.Number(),
-          n: Type.Integer(),
-          hits: Type.Integer(),
-          rate: NumberOrNull,
-          ci95: Type.Union([Type.Array(Type.Number()), Type.Null()]),
-          mean_confidence: Type.Number(),
-          mean_change: NumberOrNull,
-        }),
-      ),
-      min_n: Type.Integer(),
-    },
-    example: EXAMPLE,
+      'For each pill at t, the spread afterwards is that of the last pill of the symbol in ' +
+      `(t, t + horizon], at most ${AGE_MAX_S} s old at its end. \`unsettled\`: the horizon has not ` +
+      'passed yet; `not_observable`: there is no such pill; backfill is excluded on both sides. ' +
+      "`ci95` is Wilson's score interval; consecutive pills of a symbol are not independent, so " +
+      'the true interval is wider. With `symbol=*` the window is at most one day.',
+    symbol: SYMBOL_OR_ALL,
+    range: (symbol) => (symbol === '*' ? RANGES.confidenceOfAll : RANGES.confidence),
+    parameters: PARAMETERS,
+    answer: ANSWER,
     csvExample: 'from,to,n,hits,rate,ci95_low,ci95_high,mean_confidence,mean_change\r\n',
-    parse(query, now) {
-      const { symbol = '*', horizon = '5m', scale = 1, min_n: minN = 30 } = query;
-      const range = symbol === '*' ? RANGES.confidenceOfAll : RANGES.confidence;
-      const window = parseWindow(query, range, now);
-      if (!window.ok) return window;
-      return { ok: true, value: { symbol, horizon, scale, minN, window: window.value } };
-    },
-    less: ({ window }) => lessTime(window),
-    async find(asked, { completeUntil }) {
-      const { symbol, horizon, scale, minN, window } = asked;
-      const rows = await desk.ask<Row>(STATEMENT, {
-        ...{ symbol, scale, buckets: BUCKETS, horizon: HORIZONS_S[horizon] * 1e6 },
+    async run(
+      { parameters },
+      { horizon = '5m', scale = confidenceMax, min_n = 30 },
+      { completeUntil },
+    ) {
+      const rows = await reader.select<Row>(STATEMENT, {
+        ...parameters,
+        scale,
+        buckets: BUCKETS,
+        horizon: HORIZONS_S[horizon] * 1e6,
         age: AGE_MAX_S * 1e6,
-        since: decimalSeconds(window.since),
-        until: decimalSeconds(window.until),
         as_of: decimalSeconds(completeUntil),
       });
       const buckets = rows
         .filter(({ outcome, bucket }) => outcome === 'settled' && bucket < BUCKETS)
-        .map((row) => toldBucket(row, scale, minN));
+        .map((row) => bucketBody(row, scale, min_n));
       const body = {
-        ...{ symbol, window: toldWindow(window), horizon, outcome: 'narrowed' },
-        ...{ definition: definitionOf(horizon), scale, pills: counts(rows), buckets, min_n: minN },
+        horizon,
+        outcome: 'narrowed',
+        definition: definitionOf(horizon),
+        scale,
+        pills: counts(rows),
+        buckets,
+        min_n,
       };
       const table = buckets.map(({ ci95, ...bucket }) => ({
         ...bucket,
@@ -122,8 +100,32 @@ export function confidenceQuestion({ desk }: Sources): Question<typeof QUERY, As
       }));
       return { body, table: { columns: COLUMNS, rows: table } };
     },
-  };
+  });
 }
+
+const ANSWER = {
+  ...texts({ symbol: '*', horizon: '5m', outcome: 'narrowed', definition: definitionOf('5m') }),
+  ...numbers({ scale: 100 }),
+  pills: Type.Object({
+    ...integers({ all: 120_000, settled: 117_200, unsettled: 1_500 }),
+    ...integers({ not_observable: 1_000, excluded_backfill: 300 }),
+    above_scale: Type.Integer({
+      description: 'Settled pills above `scale`, in no bucket',
+      examples: [0],
+    }),
+  }),
+  buckets: Type.Array(
+    Type.Object({
+      ...numbers({ from: 80, to: 90 }),
+      ...integers({ n: 8_123, hits: 6_011 }),
+      ...numbersOrNull({ rate: 0.74 }),
+      ci95: orNull(Type.Array(Type.Number(), { examples: [[0.73, 0.749]] })),
+      ...numbers({ mean_confidence: 85.3 }),
+      ...numbersOrNull({ mean_change: -0.021 }),
+    }),
+  ),
+  ...integers({ min_n: 30 }),
+};
 
 const STATEMENT = `
   SELECT outcome,
@@ -132,8 +134,7 @@ const STATEMENT = `
          count() AS n, countIf(narrowed) AS hits, avg(confidence) AS mean_confidence,
          avgIf(spread_after - spread, outcome = 'settled') AS mean_change
   FROM track_record(symbol = {symbol:String}, horizon_us = {horizon:UInt64}, age_max_us = {age:UInt64},
-    since = {since:DateTime64(6, 'UTC')}, until = {until:DateTime64(6, 'UTC')},
-    as_of = {as_of:DateTime64(6, 'UTC')})
+    ${WINDOW_ARGUMENTS}, as_of = {as_of:DateTime64(6, 'UTC')})
   GROUP BY outcome, bucket ORDER BY outcome, bucket`;
 
 const COLUMNS = [
@@ -141,28 +142,46 @@ const COLUMNS = [
   'mean_change',
 ];
 
-function toldBucket({ bucket, n, hits, ...means }: Row, scale: number, minN: number) {
+function bucketBody(row: Row, scale: number, minN: number) {
+  const { bucket, n, hits, mean_confidence, mean_change } = row;
   const isEnough = n >= minN;
   return {
     from: (bucket * scale) / BUCKETS,
     to: ((bucket + 1) * scale) / BUCKETS,
-    ...{ n, hits, rate: isEnough ? hits / n : null, ci95: isEnough ? wilson95(hits, n) : null },
-    mean_confidence: means.mean_confidence,
-    mean_change: isEnough ? means.mean_change : null,
+    n,
+    hits,
+    rate: isEnough ? hits / n : null,
+    ci95: isEnough ? wilson95(hits, n) : null,
+    mean_confidence,
+    mean_change: isEnough ? mean_change : null,
   };
 }
 
+/** 0.975 quantile of the standard normal distribution: 95 % of it lies within ±Z. */
+const Z = 1.959963984540054;
+
+/**
+ * 95 % confidence interval of a proportion: Wilson's score interval (1927), which stays within 0 and
+ * 1 and is valid for few trials too.
+ */
+function wilson95(hits: number, n: number): [low: number, high: number] {
+  const rate = hits / n;
+  const middle = rate + (Z * Z) / (2 * n);
+  const reach = Z * Math.sqrt((rate * (1 - rate)) / n + (Z * Z) / (4 * n * n));
+  const scale = 1 + (Z * Z) / n;
+  return [Math.max(0, (middle - reach) / scale), Math.min(1, (middle + reach) / scale)];
+}
+
 function counts(rows: readonly Row[]) {
-  const of = (...outcomes: readonly Row['outcome'][]) =>
-    rows.reduce((sum, row) => sum + (outcomes.includes(row.outcome) ? row.n : 0), 0);
-  const above = rows.filter(({ outcome, bucket }) => outcome === 'settled' && bucket === BUCKETS);
+  const sum = (some: readonly Row[]) => some.reduce((total, { n }) => total + n, 0);
+  const of = (name: Row['outcome']) => rows.filter(({ outcome }) => outcome === name);
   return {
-    all: rows.reduce((sum, { n }) => sum + n, 0),
-    settled: of('settled'),
-    unsettled: of('unsettled'),
-    not_observable: of('not_observable'),
-    excluded_backfill: of('excluded_backfill'),
-    above_scale: above.reduce((sum, { n }) => sum + n, 0),
+    all: sum(rows),
+    settled: sum(of('settled')),
+    unsettled: sum(of('unsettled')),
+    not_observable: sum(of('not_observable')),
+    excluded_backfill: sum(of('excluded_backfill')),
+    above_scale: sum(of('settled').filter(({ bucket }) => bucket === BUCKETS)),
   };
 }
 
@@ -172,20 +191,3 @@ function definitionOf(horizon: Horizon): string {
     `at most ${AGE_MAX_S} s old`
   );
 }
-
-const EXAMPLE = {
-  symbol: '*',
-  window: WINDOW_EXAMPLE,
-  ...{ horizon: '5m', outcome: 'narrowed', definition: definitionOf('5m'), scale: 1 },
-  pills: {
-    ...{ all: 120_000, settled: 117_200, unsettled: 1_500, not_observable: 1_000 },
-    ...{ excluded_backfill: 300, above_scale: 0 },
-  },
-  buckets: [
-    {
-      ...{ from: 0.8, to: 0.9, n: 8_123, hits: 6_011, rate: 0.74, ci95: [0.73, 0.749] },
-      ...{ mean_confidence: 0.853, mean_change: -0.021 },
-    },
-  ],
-  min_n: 30,
-};

@@ -1,100 +1,90 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { Type } from 'typebox';
-import { decimalSeconds } from '../../../lib/clickhouse.ts';
-import { isSymbol } from '../../../schemas/pill.ts';
+import { type Static, type TObject, type TSchema, Type } from 'typebox';
 import type { Micros } from '../../../schemas/timestamp.ts';
-import type { Parsed } from '../parameters.ts';
-import { parseWindow, toldWindow, type Window } from '../time-range.ts';
+import { integers, texts } from '../server/example.ts';
+import { type ParameterFault, type Parsed, refused } from '../server/parameters.ts';
+import { choice, orNull, whole } from '../server/schemas.ts';
+import { listPattern, readWellFormedSymbols } from '../server/symbol-list.ts';
+import { parseWindow, type Window, windowBody } from '../server/time-range.ts';
+import { type AnalyticsDeps, type AnalyticsQuery, laterHalf } from './analytics-query.ts';
 import { BAR_RANGES, CORRELATED_MAX, CORRELATED_STEPS_MAX, RANGES } from './limits.ts';
-import { WINDOW, WINDOW_EXAMPLE, WindowSchema, whole } from './parameters.ts';
-import { pearson } from './pearson.ts';
-import { lessTime, NumberOrNull, type Question, type Sources } from './question.ts';
+import {
+  WINDOW,
+  WINDOW_ARGUMENTS,
+  WindowSchema,
+  wholeSteps,
+  windowParameters,
+} from './window-parameters.ts';
 
 const INTERVALS = ['1s', '1m', '1h'] as const;
-type Step = (typeof INTERVALS)[number];
 
-const QUERY = {
+const PARAMETERS = {
   symbols: Type.String({
-    pattern: `^[^,]+(,[^,]+){1,${CORRELATED_MAX - 1}}$`,
-    description: `Symbols, by commas: 2 to ${CORRELATED_MAX}, each once`,
+    pattern: listPattern(2, CORRELATED_MAX),
+    examples: ['7203.T,6758.T'],
+    description: `2 to ${CORRELATED_MAX} different symbols, separated by commas`,
   }),
-  interval: Type.Optional(
-    Type.Enum([...INTERVALS], { description: 'Of the bars; `1m` by default' }),
-  ),
+  interval: choice(INTERVALS, 'Length of a bar; `1m` by default'),
   ...WINDOW,
-  min_n: whole(3, 10_000, 30, 'With fewer common changes r is null'),
+  min_n: whole(3, 10_000, 30, 'r is null for pairs with fewer common changes'),
 };
 
-interface Asked {
+interface CorrelationRequest {
   readonly symbols: readonly string[];
-  readonly interval: Step;
+  readonly interval: (typeof INTERVALS)[number];
   readonly minN: number;
   readonly window: Window;
 }
 
+const matrix = (of: TSchema, ...example: readonly number[][]) =>
+  Type.Array(Type.Array(of), { examples: [example] });
+
+type CorrelationQuery = AnalyticsQuery<typeof PARAMETERS, CorrelationRequest>;
+
 const OF = "change of the bar's close";
 
 /** `GET /api/analytics/correlation`. */
-export function correlationQuestion({ desk }: Sources): Question<typeof QUERY, Asked> {
+export function correlationQuery({ reader }: AnalyticsDeps): CorrelationQuery {
   return {
     name: 'correlation',
-    summary: 'How the spreads of symbols move together',
+    summary: 'How the spreads of several symbols move together',
     description:
-      "Pearson's r of the changes of the bars' closes. A change counts where both neighbouring bars " +
-      'of a symbol exist, and for a pair where both symbols have it. r is null below `min_n`, and ' +
-      `where one does not vary. At most ${CORRELATED_STEPS_MAX} bars a symbol.`,
-    query: QUERY,
+      "Pearson's r of the changes of the bars' closes. A change needs two neighbouring bars of a " +
+      'symbol, and a pair uses the changes that both symbols have. r is null for fewer than ' +
+      '`min_n` common changes, and if a series does not vary. At most ' +
+      `${CORRELATED_STEPS_MAX} bars per symbol.`,
+    parameters: PARAMETERS,
     answer: {
       window: WindowSchema,
-      interval: Type.String(),
-      of: Type.String(),
-      method: Type.String(),
-      min_n: Type.Integer(),
-      symbols: Type.Array(Type.String()),
-      r: Type.Array(Type.Array(NumberOrNull)),
-      n: Type.Array(Type.Array(Type.Integer())),
+      ...texts({ interval: '1m', of: OF, method: 'pearson' }),
+      ...integers({ min_n: 30 }),
+      symbols: Type.Array(Type.String(), { examples: [['7203.T', '6758.T']] }),
+      r: matrix(orNull(Type.Number()), [1, 0.42], [0.42, 1]),
+      n: matrix(Type.Integer(), [331, 310], [310, 330]),
     },
     csvExample: 'symbol,other,r,n\r\n7203.T,6758.T,0.42,310\r\n',
-    example: {
-      window: WINDOW_EXAMPLE,
-      ...{ interval: '1m', of: OF, method: 'pearson', min_n: 30 },
-      symbols: ['7203.T', '6758.T'],
-      r: [
-        [1, 0.42],
-        [0.42, 1],
-      ],
-      n: [
-        [331, 310],
-        [310, 330],
-      ],
-    },
     parse,
-    less: ({ window }) => ({
-      ...lessTime(window),
+    narrower: ({ window }) => ({
+      ...laterHalf(window),
       hint: 'Half of the time may fit, or fewer symbols.',
     }),
-    async find({ symbols, interval, minN, window }) {
-      const { stepS } = BAR_RANGES[interval];
-      const rows = await desk.ask<{ symbol: string; step: number; close: number }>(
+    async run({ symbols, interval, minN, window }) {
+      const rows = await reader.select<{ symbol: string; step: number; close: number }>(
         `SELECT symbol, intDiv(toUnixTimestamp(start), {step:UInt32}) AS step, close
-         FROM bars(symbols = {symbols:Array(String)}, step_s = {step:UInt32},
-           since = {since:DateTime64(6, 'UTC')}, until = {until:DateTime64(6, 'UTC')})
+         FROM bars(symbols = {symbols:Array(String)}, step_s = {step:UInt32}, ${WINDOW_ARGUMENTS})
          ORDER BY symbol, step`,
-        {
-          symbols,
-          step: stepS,
-          since: decimalSeconds(window.since),
-          until: decimalSeconds(window.until),
-        },
+        { symbols, step: BAR_RANGES[interval].stepS, ...windowParameters(window) },
       );
       const changes = changesOf(rows);
-      const pairs = await correlateAll(
-        symbols.map((symbol) => changes.get(symbol)),
-        minN,
-      );
+      const series = symbols.map((symbol) => changes.get(symbol));
+      const pairs = await correlateAll(series, minN);
       const body = {
-        window: toldWindow(window),
-        ...{ interval, of: OF, method: 'pearson', min_n: minN, symbols },
+        window: windowBody(window),
+        interval,
+        of: OF,
+        method: 'pearson',
+        min_n: minN,
+        symbols,
         r: pairs.map((row) => row.map(({ r }) => r)),
         n: pairs.map((row) => row.map(({ n }) => n)),
       };
@@ -106,43 +96,35 @@ export function correlationQuestion({ desk }: Sources): Question<typeof QUERY, A
   };
 }
 
-type Query = Parameters<Question<typeof QUERY, Asked>['parse']>[0];
-
-function parse(query: Query, now: Micros): Parsed<Asked> {
+function parse(query: Static<TObject<typeof PARAMETERS>>, now: Micros): Parsed<CorrelationRequest> {
   const { interval = '1m', min_n: minN = 30 } = query;
-  const symbols = query.symbols.split(',');
-  const wrong = symbols.find((symbol) => !isSymbol(symbol));
-  const fault = (code: string, detail: string) =>
-    ({ ok: false, faults: [{ parameter: 'symbols', code, detail }] }) as const;
-  if (wrong !== undefined) {
-    return fault('symbol_malformed', `${wrong.slice(0, 64).toWellFormed()} is not a symbol.`);
-  }
-  if (new Set(symbols).size < symbols.length) {
-    return fault('symbol_repeated', 'Give each symbol once.');
+  const faults: ParameterFault[] = [];
+  const symbols = readWellFormedSymbols(query.symbols, faults);
+  if (faults.length > 0) return { ok: false, faults };
+  if (symbols.length < query.symbols.split(',').length) {
+    return refused('symbols', 'repeated', 'Each symbol may appear only once.');
   }
   const { stepS } = BAR_RANGES[interval];
   const maxS = Math.min(RANGES.correlation.maxS, CORRELATED_STEPS_MAX * stepS);
   const byDefaultS = Math.min(RANGES.correlation.byDefaultS, maxS);
   const window = parseWindow(query, { byDefaultS, maxS }, now);
   if (!window.ok) return window;
-  const step = stepS * 1e6;
-  const since = Math.floor(window.value.since / step) * step;
-  const until = Math.ceil(window.value.until / step) * step;
-  return { ok: true, value: { symbols, interval, minN, window: { since, until } } };
+  return { ok: true, value: { symbols, interval, minN, window: wholeSteps(window.value, stepS) } };
 }
 
-/** By symbol: change of the close from the bar before, by step of time. */
-function changesOf(rows: readonly { symbol: string; step: number; close: number }[]) {
+/** Changes of the close, by time step. */
+type Changes = ReadonlyMap<number, number>;
+
+/** By symbol: change of the close since the previous bar. */
+function changesOf(
+  rows: readonly { symbol: string; step: number; close: number }[],
+): ReadonlyMap<string, Changes> {
   const changes = new Map<string, Map<number, number>>();
   for (const [at, { symbol, step, close }] of rows.entries()) {
     const before = rows[at - 1];
     if (before?.symbol !== symbol || before.step !== step - 1) continue;
-    let own = changes.get(symbol);
-    if (own === undefined) {
-      own = new Map();
-      changes.set(symbol, own);
-    }
-    own.set(step, close - before.close);
+    const own = changes.get(symbol) ?? new Map<number, number>();
+    changes.set(symbol, own.set(step, close - before.close));
   }
   return changes;
 }
@@ -152,13 +134,14 @@ interface Pair {
   readonly n: number;
 }
 
-type Changes = ReadonlyMap<number, number> | undefined;
-
-/** Each pair once; others have their turn in between. */
-async function correlateAll(changes: readonly Changes[], minN: number): Promise<Pair[][]> {
-  const pairs: Pair[][] = changes.map(() => []);
-  for (const [one, xs] of changes.entries()) {
-    for (const [other, ys] of changes.slice(0, one + 1).entries()) {
+/** Correlates each pair once; the event loop gets a turn after each. */
+async function correlateAll(
+  series: readonly (Changes | undefined)[],
+  minN: number,
+): Promise<Pair[][]> {
+  const pairs: Pair[][] = series.map(() => []);
+  for (const [one, xs] of series.entries()) {
+    for (const [other, ys] of series.slice(0, one + 1).entries()) {
       const pair = correlate(xs, ys, minN);
       pairs[one]![other] = pair;
       pairs[other]![one] = pair;
@@ -168,11 +151,7 @@ async function correlateAll(changes: readonly Changes[], minN: number): Promise<
   return pairs;
 }
 
-function correlate(
-  one: ReadonlyMap<number, number> = new Map(),
-  other: ReadonlyMap<number, number> = new Map(),
-  minN: number,
-): Pair {
+function correlate(one: Changes = new Map(), other: Changes = new Map(), minN: number): Pair {
   const xs: number[] = [];
   const ys: number[] = [];
   for (const [step, x] of one) {
@@ -182,4 +161,27 @@ function correlate(
     ys.push(y);
   }
   return { r: xs.length < minN ? null : pearson(xs, ys), n: xs.length };
+}
+
+/**
+ * Pearson's correlation of two series. The two-pass formula keeps its precision with large means.
+ * @returns null if one of them does not vary
+ */
+function pearson(xs: readonly number[], ys: readonly number[]): number | null {
+  const n = xs.length;
+  const mean = (of: readonly number[]) => of.reduce((sum, value) => sum + value, 0) / n;
+  const meanX = mean(xs);
+  const meanY = mean(ys);
+  let xy = 0;
+  let xx = 0;
+  let yy = 0;
+  for (let at = 0; at < n; at += 1) {
+    const x = xs[at]! - meanX;
+    const y = ys[at]! - meanY;
+    xy += x * y;
+    xx += x * x;
+    yy += y * y;
+  }
+  if (xx === 0 || yy === 0) return null;
+  return Math.max(-1, Math.min(1, xy / Math.sqrt(xx * yy)));
 }

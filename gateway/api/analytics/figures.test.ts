@@ -1,39 +1,44 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatTimestamp } from '../../../schemas/timestamp.ts';
-import * as plain from './testing/recompute.ts';
-import { near, openWorld, SEED, type World } from './testing/world.ts';
+import {
+  type AnalyticsFixture,
+  near,
+  openAnalyticsFixture,
+  SEED,
+} from './testing/analytics-fixture.ts';
+import * as reference from './testing/recompute.ts';
 
-let world: World;
+let fixture: AnalyticsFixture;
 
 beforeAll(async () => {
-  world = await openWorld({ walks: ['7203.T', '6758.T'] });
-}, 120_000);
+  fixture = await openAnalyticsFixture({ walks: ['7203.T', '6758.T'] });
+});
 
-afterAll(() => world?.close());
+afterAll(() => fixture?.close());
 
-describe(`the same figures as computed from the pills in plain code (SEED=${SEED})`, () => {
+describe(`the figures equal the results of plain code (SEED=${SEED})`, () => {
   test('a summary', async () => {
-    const [since, until] = [world.began + 600e6, world.began + 5_000e6];
-    const own = plain.within(world.pills, '7203.T', since, until);
+    const [since, until] = [fixture.began + 600e6, fixture.began + 5_000e6];
+    const own = reference.within(fixture.pills, '7203.T', since, until);
     const spreads = own.map(({ spread }) => spread);
     const confidences = own.map(({ confidence }) => confidence);
-    const { body } = await world.ask('summary', { symbol: '7203.T', from: since, to: until });
+    const { body } = await fixture.ask('summary', { symbol: '7203.T', from: since, to: until });
     expect(body).toMatchObject({
       symbol: '7203.T',
       window: { from: formatTimestamp(since), to: formatTimestamp(until) },
       count: own.length,
       spread: near({
-        mean: plain.mean(spreads),
-        stddev: plain.deviation(spreads),
+        mean: reference.mean(spreads),
+        stddev: reference.deviation(spreads),
         min: Math.min(...spreads),
         max: Math.max(...spreads),
-        p05: plain.percentile(spreads, 0.05),
-        p50: plain.percentile(spreads, 0.5),
-        p95: plain.percentile(spreads, 0.95),
+        p05: reference.percentile(spreads, 0.05),
+        p50: reference.percentile(spreads, 0.5),
+        p95: reference.percentile(spreads, 0.95),
       }) as object,
       confidence: near({
-        mean: plain.mean(confidences),
-        p50: plain.percentile(confidences, 0.5),
+        mean: reference.mean(confidences),
+        p50: reference.percentile(confidences, 0.5),
       }) as object,
       last: {
         timestamp: formatTimestamp(own.at(-1)!.timestamp),
@@ -44,10 +49,10 @@ describe(`the same figures as computed from the pills in plain code (SEED=${SEED
   });
 
   test.each([1, 7, 60, 600])('states, held %i s', async (hold) => {
-    const [since, until] = [world.began + 333e6, world.began + 6_200e6];
-    const own = plain.within(world.pills, '6758.T', since - hold * 1e6, until);
-    const expected = plain.states(own, since, until, hold * 1e6);
-    const { body } = await world.ask('states', {
+    const [since, until] = [fixture.began + 333e6, fixture.began + 6_200e6];
+    const own = reference.within(fixture.pills, '6758.T', since - hold * 1e6, until);
+    const expected = reference.states(own, since, until, hold * 1e6);
+    const { body } = await fixture.ask('states', {
       symbol: '6758.T',
       from: since,
       to: until,
@@ -73,13 +78,13 @@ describe(`the same figures as computed from the pills in plain code (SEED=${SEED
   });
 
   test('outliers', async () => {
-    const [since, until] = [world.began + 3_600e6, world.began + 7_200e6];
-    const own = plain.within(world.pills, '7203.T', 0, until);
-    const scores = plain
+    const [since, until] = [fixture.began + 3_600e6, fixture.began + 7_200e6];
+    const own = reference.within(fixture.pills, '7203.T', 0, until);
+    const scores = reference
       .outlierScores(own)
       .filter(({ pill, z }) => pill.order >= since && z !== undefined && Math.abs(z) >= 5);
     expect(scores.length).toBeGreaterThan(3);
-    const { body } = await world.ask('outliers', {
+    const { body } = await fixture.ask('outliers', {
       symbol: '7203.T',
       from: since,
       to: until,
@@ -93,22 +98,22 @@ describe(`the same figures as computed from the pills in plain code (SEED=${SEED
     }
   });
 
-  test('the cadence, and why it was broken', async () => {
-    const own = world.pills
+  test('the cadence', async () => {
+    const own = fixture.pills
       .filter(({ symbol, backfill }) => symbol === '7203.T' && !backfill)
       .map(({ receivedAt }) => receivedAt)
       .sort((one, other) => one - other);
-    const intervals = own.slice(1).map((at, place) => (at - own[place]!) / 1_000);
-    const { body } = await world.ask('cadence', {
+    const intervals = own.slice(1).map((at, index) => (at - own[index]!) / 1_000);
+    const { body } = await fixture.ask('cadence', {
       symbol: '7203.T',
-      from: world.writtenFrom,
-      to: world.writtenUntil + 1,
+      from: fixture.writtenFrom,
+      to: fixture.writtenUntil + 1,
     });
     expect(body).toMatchObject({
       count: intervals.length,
       interval_ms: near({
-        p50: plain.percentile(intervals, 0.5),
-        p95: plain.percentile(intervals, 0.95),
+        p50: reference.percentile(intervals, 0.5),
+        p95: reference.percentile(intervals, 0.95),
         max: Math.max(...intervals),
       }) as object,
       late_after_ms: 5_000,

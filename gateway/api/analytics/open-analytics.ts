@@ -1,42 +1,50 @@
 import type { RouteOptions } from 'fastify';
-import { databaseName, openClickHouse } from '../../../lib/clickhouse.ts';
-import { nowMicros } from '../../../lib/clock.ts';
-import type { Life } from '../../../lib/run.ts';
+import type { Markets } from '../../../domain/market/quiet/markets.ts';
+import { createTurns } from '../../../lib/rate/turns.ts';
+import type { Lifecycle } from '../../../lib/run/run-process.ts';
+import { nowMicros } from '../../../lib/timing/clock.ts';
 import type { TopicSettings } from '../../../schemas/avro.ts';
+import type { ReadLogEnd } from '../clickhouse/log-end.ts';
+import { openOwnSelect } from '../clickhouse/select.ts';
 import type { ApiConfig } from '../config.ts';
-import type { AskLogEnd } from '../log-end.ts';
-import { createTurnstile } from '../turnstile.ts';
-import { openCalendarOf } from './calendars.ts';
-import { openDesk } from './desk.ts';
+import type { FindUnknown } from '../server/known-symbols.ts';
+import { createAnalyticsReader } from './analytics-reader.ts';
 import { ANALYTICS_LIMITS } from './limits.ts';
-import { analyticsEndpoints } from './questions.ts';
+import { analyticsRoutes } from './routes.ts';
 
-export interface AnalyticsOptions {
-  readonly config: Pick<
-    ApiConfig,
-    'clickhouseUrl' | 'namespace' | 'calendarOverrides' | 'venueRules'
-  >;
-  readonly settings: TopicSettings;
-  readonly logEnd: AskLogEnd;
-}
-
-/**
- * Makes the routes of the analytics. ClickHouse may be away: then they say so, nothing else does.
- * @throws when the file of overrides cannot be read
- */
-export function openAnalytics(of: AnalyticsOptions, life: Life): RouteOptions[] {
-  const { config, settings, logEnd } = of;
-  const calendarOf = openCalendarOf(config, life);
-  const clickhouse = openClickHouse({
-    url: config.clickhouseUrl,
-    database: databaseName(config.namespace),
-    requestTimeoutMs: ANALYTICS_LIMITS.statementMs,
-    connectionsMax: ANALYTICS_LIMITS.readingMax + 1, // one for how far the table is
-  });
-  life.onStop('clickhouse of analytics', () => clickhouse.close());
+/** Makes the analytics routes. While ClickHouse is down, only these routes report it. */
+export function openAnalytics(
+  options: {
+    readonly config: Pick<ApiConfig, 'clickhouseUrl' | 'namespace'>;
+    readonly settings: TopicSettings;
+    readonly logEnd: ReadLogEnd;
+    readonly markets: Markets;
+    readonly findUnknown: FindUnknown;
+  },
+  life: Lifecycle,
+): RouteOptions[] {
+  const { config, settings, logEnd, markets, findUnknown } = options;
   const { epoch } = settings;
-  const desk = openDesk({ clickhouse, epoch, log: life.log, logEnd });
-  const backfillAgeUs = settings.backfill_age_ms * 1_000;
-  const turnstile = createTurnstile(ANALYTICS_LIMITS);
-  return analyticsEndpoints({ desk, epoch, backfillAgeUs, turnstile, nowMicros }, calendarOf);
+  const select = openOwnSelect(config, life, {
+    name: 'analytics',
+    bounds: ANALYTICS_LIMITS,
+    connectionsMax: ANALYTICS_LIMITS.activeMax + 1, // one for the table's coverage
+    settings: {
+      date_time_output_format: 'iso',
+      max_result_rows: String(ANALYTICS_LIMITS.resultRowsMax),
+    },
+  });
+  return analyticsRoutes({
+    reader: createAnalyticsReader(select, epoch, logEnd),
+    epoch,
+    backfillAgeUs: settings.backfill_age_ms * 1_000,
+    confidenceMax: settings.confidence_max,
+    findUnknown,
+    turns: createTurns(ANALYTICS_LIMITS),
+    nowMicros,
+    calendarOf(symbol) {
+      const venue = markets.venueOf(symbol);
+      return venue === undefined || venue === 'ALWAYS' ? venue : markets.calendar(venue);
+    },
+  });
 }

@@ -1,16 +1,20 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Type } from 'typebox';
-import { decimalSeconds } from '../../../lib/clickhouse.ts';
-import { BASELINE_PILLS, BASELINE_PILLS_MIN, ROBUST_Z_MAX } from '../../../lib/signal/baseline.ts';
-import { createRollingWindow, robustZ } from '../../../lib/signal/rolling-window.ts';
+import {
+  BASELINE_PILLS,
+  BASELINE_PILLS_MIN,
+  ROBUST_Z_MAX,
+} from '../../../domain/market/cadence/baseline.ts';
+import { createRollingWindow, robustZ } from '../../../domain/market/cadence/rolling-window.ts';
 import { formatCursor } from '../../../schemas/position.ts';
-import { NoAnswer } from '../clickhouse/select.ts';
-import { parseWindow, toldWindow, type Window } from '../time-range.ts';
+import { QueryError } from '../clickhouse/query-error.ts';
+import { numbers, texts } from '../server/example.ts';
+import { whole } from '../server/schemas.ts';
+import type { AnalyticsDeps } from './analytics-query.ts';
 import { OUTLIER_PILLS_MAX, RANGES } from './limits.ts';
-import { SYMBOL, WINDOW, WINDOW_EXAMPLE, WindowSchema, whole } from './parameters.ts';
-import { lessTime, type Question, type Sources } from './question.ts';
+import { symbolQuery } from './symbol-query.ts';
 
-/** How many pills are looked at before others have their turn: a ms or two. */
+/** Pills judged before the event loop gets a turn: a ms or two. */
 const PILLS_PER_TURN = 500;
 
 interface Pill {
@@ -19,98 +23,46 @@ interface Pill {
   readonly id: string;
   readonly timestamp: string;
   readonly gross_spread_percent: number;
-  /** Before the time asked for: it is only compared with. */
+  /** Before the window: only the baseline includes it. */
   readonly before: boolean;
 }
 
-const QUERY = {
-  symbol: SYMBOL,
-  ...WINDOW,
+const PARAMETERS = {
   threshold: Type.Optional(
     Type.Number({
       minimum: 1,
       maximum: 1_000,
       default: ROBUST_Z_MAX,
-      description: `|z| from which a pill is one; ${ROBUST_Z_MAX} by default`,
+      description: `The smallest |z| of an outlier; ${ROBUST_Z_MAX} by default`,
     }),
   ),
-  limit: whole(1, 1_000, 100, 'Pills that are told, those with the largest |z|'),
+  limit: whole(1, 1_000, 100, 'Pills in the answer, those with the largest |z|'),
 };
-
-interface Asked {
-  readonly symbol: string;
-  readonly threshold: number;
-  readonly limit: number;
-  readonly window: Window;
-}
 
 const BASELINE = `last ${BASELINE_PILLS} pills before it`;
 
 /** `GET /api/analytics/outliers`. */
-export function outliersQuestion({ desk }: Sources): Question<typeof QUERY, Asked> {
-  return {
+export function outliersQuery({ reader }: AnalyticsDeps) {
+  return symbolQuery({
     name: 'outliers',
-    summary: 'Pills whose spread was unlike those before it',
+    summary: 'Pills whose spread deviates from the pills before them',
     description:
-      'z = 0.6745 × (spread − median) / MAD over the pills of the symbol before it, by order time ' +
-      `(the modified z-score of Iglewicz and Hoaglin, 1993): the last ${BASELINE_PILLS}, and ` +
-      `${BASELINE_PILLS_MIN} at the least, of the 31 days before. Where the MAD is 0 nothing is called an outlier. Largest time: ` +
-      `one day or ${OUTLIER_PILLS_MAX} pills.`,
-    query: QUERY,
-    answer: {
-      symbol: Type.String(),
-      window: WindowSchema,
-      method: Type.String(),
-      threshold: Type.Number(),
-      baseline: Type.String(),
-      count: Type.Integer({ description: 'Of all; `data` may have fewer' }),
-      data: Type.Array(
-        Type.Object({
-          cursor: Type.String(),
-          id: Type.String(),
-          symbol: Type.String(),
-          timestamp: Type.String(),
-          gross_spread_percent: Type.Number(),
-          median: Type.Number(),
-          mad: Type.Number(),
-          z: Type.Number(),
-        }),
-      ),
-    },
-    csvExample: 'cursor,id,symbol,timestamp,gross_spread_percent,median,mad,z\r\n',
-    example: {
-      symbol: '7203.T',
-      window: WINDOW_EXAMPLE,
-      method: 'robust_z',
-      threshold: ROBUST_Z_MAX,
-      baseline: BASELINE,
-      count: 1,
-      data: [
-        {
-          ...{ cursor: '3-99', id: 'p-4', symbol: '7203.T' },
-          timestamp: '2026-11-20T00:31:00.000000Z',
-          ...{ gross_spread_percent: 0.9, median: 0.12, mad: 0.02, z: 26.3 },
-        },
-      ],
-    },
-    parse(query, now) {
-      const window = parseWindow(query, RANGES.outliers, now);
-      if (!window.ok) return window;
-      const { symbol, threshold = ROBUST_Z_MAX, limit = 100 } = query;
-      return { ok: true, value: { symbol, threshold, limit, window: window.value } };
-    },
-    less: ({ window }) => lessTime(window),
-    async find({ symbol, threshold, limit, window }) {
-      const pills = await desk.ask<Pill>(STATEMENT, {
-        symbol,
-        since: decimalSeconds(window.since),
-        until: decimalSeconds(window.until),
+      'z = 0.6745 × (spread − median) / MAD over the preceding pills of the symbol, by order time ' +
+      `(the modified z-score of Iglewicz and Hoaglin, 1993). The baseline is the last ${BASELINE_PILLS} ` +
+      `pills, at least ${BASELINE_PILLS_MIN}, of the preceding 31 days. If the MAD is 0, no pill is an ` +
+      `outlier. Longest window: one day or ${OUTLIER_PILLS_MAX} pills.`,
+    range: () => RANGES.outliers,
+    parameters: PARAMETERS,
+    answer: ANSWER,
+    async run({ symbol, parameters }, { threshold = ROBUST_Z_MAX, limit = 100 }) {
+      const pills = await reader.select<Pill>(STATEMENT, {
+        ...parameters,
         baseline: BASELINE_PILLS,
         limit: OUTLIER_PILLS_MAX + 1,
       });
       if (pills.length > OUTLIER_PILLS_MAX) {
-        const detail = `There are more than ${OUTLIER_PILLS_MAX} pills in the time.`;
-        throw new NoAnswer('heavy', undefined, detail);
+        const detail = `The window has more than ${OUTLIER_PILLS_MAX} pills.`;
+        throw new QueryError('heavy', undefined, detail);
       }
       const found = await findOutliers(pills, threshold);
       const data = found
@@ -122,23 +74,33 @@ export function outliersQuestion({ desk }: Sources): Question<typeof QUERY, Aske
           symbol,
           timestamp: pill.timestamp,
           gross_spread_percent: pill.gross_spread_percent,
-          ...{ median, mad, z },
+          median,
+          mad,
+          z,
         }));
       const method = { method: 'robust_z', threshold, baseline: BASELINE };
       return {
-        body: { symbol, window: toldWindow(window), ...method, count: found.length, data },
-        table: { columns: COLUMNS, rows: data },
+        body: { ...method, count: found.length, data },
+        table: { columns: Object.keys(ANSWER.data.items.properties), rows: data },
       };
     },
-  };
+  });
 }
 
-const COLUMNS = [
-  ...['cursor', 'id', 'symbol', 'timestamp'],
-  ...['gross_spread_percent', 'median', 'mad', 'z'],
-];
+const ANSWER = {
+  ...texts({ method: 'robust_z', baseline: BASELINE }),
+  ...numbers({ threshold: ROBUST_Z_MAX }),
+  count: Type.Integer({ description: 'All outliers; `data` may hold fewer', examples: [1] }),
+  data: Type.Array(
+    Type.Object({
+      ...texts({ cursor: '3-99', id: 'p-4', symbol: '7203.T' }),
+      ...texts({ timestamp: '2026-11-20T00:31:00.000000Z' }),
+      ...numbers({ gross_spread_percent: 0.9, median: 0.12, mad: 0.02, z: 26.3 }),
+    }),
+  ),
+};
 
-/** The pills of the time, and before them those that the first ones are compared with. */
+/** The pills of the window, preceded by the baseline of the first ones. */
 const STATEMENT = `
   SELECT * FROM
   (
@@ -160,16 +122,9 @@ const STATEMENT = `
   )
   ORDER BY order_time, offset`;
 
-interface Outlier {
-  readonly pill: Pill;
-  readonly median: number;
-  readonly mad: number;
-  readonly z: number;
-}
-
-async function findOutliers(pills: readonly Pill[], threshold: number): Promise<Outlier[]> {
+async function findOutliers(pills: readonly Pill[], threshold: number) {
   const baseline = createRollingWindow(BASELINE_PILLS);
-  const found: Outlier[] = [];
+  const found: { pill: Pill; median: number; mad: number; z: number }[] = [];
   for (const [at, pill] of pills.entries()) {
     if (at % PILLS_PER_TURN === PILLS_PER_TURN - 1) await turn();
     const value = pill.gross_spread_percent;

@@ -1,24 +1,18 @@
-import { type ClickHouse, clickHouseErrorName } from '../../../lib/clickhouse.ts';
-import type { Log } from '../../../lib/log.ts';
-
-/** Why there is no answer of ClickHouse. */
-export class NoAnswer extends Error {
-  override readonly name = 'NoAnswer';
-  /** `heavy`: over the bounds of a statement; `busy`: it takes no more; `away`: everything else. */
-  readonly why: 'heavy' | 'busy' | 'away';
-  /** Which bound it was, for whom asked, where it is not one of a statement. */
-  readonly detail: string | undefined;
-  constructor(why: NoAnswer['why'], cause?: unknown, detail?: string) {
-    super(`ClickHouse gives no answer: ${why}`, { cause });
-    this.why = why;
-    this.detail = detail;
-  }
-}
+import {
+  type ClickHouse,
+  clickHouseErrorName,
+  databaseName,
+  openClickHouse,
+} from '../../../lib/clickhouse/clickhouse-client.ts';
+import type { Log } from '../../../lib/log/log.ts';
+import type { Lifecycle } from '../../../lib/run/run-process.ts';
+import type { ApiConfig } from '../config.ts';
+import { QueryError } from './query-error.ts';
 
 /**
- * Rows of one bounded statement that reads.
- * @param signal ends the wait; by default it ends `statementMs` from now
- * @throws NoAnswer
+ * Runs one bounded, read-only statement and returns its rows.
+ * @param signal aborts the query; by default after `statementMs`
+ * @throws QueryError
  */
 export type Select = <T>(
   query: string,
@@ -26,7 +20,7 @@ export type Select = <T>(
   signal?: AbortSignal,
 ) => Promise<T[]>;
 
-/** What one statement may cost: ClickHouse ends it after `statementS`, and we after `statementMs`. */
+/** Bounds of one statement: ClickHouse stops it after `statementS`, we after `statementMs`. */
 export interface StatementBounds {
   readonly statementS: number;
   readonly statementMs: number;
@@ -34,63 +28,73 @@ export interface StatementBounds {
   readonly statementBytesMax: number;
 }
 
-/** ClickHouse's names of what went over a bound. */
+/** ClickHouse's names for an exceeded bound. */
 const OVER_BOUNDS = new Set([
   ...['TIMEOUT_EXCEEDED', 'TOO_SLOW', 'TOO_MANY_ROWS', 'TOO_MANY_BYTES'],
   ...['TOO_MANY_ROWS_OR_BYTES', 'MEMORY_LIMIT_EXCEEDED'],
 ]);
 
-/** How often what fails is logged, at the most. */
-const LOG_EVERY_MS = 1_000;
+/** Failures are logged at most this often. */
+const LOG_INTERVAL_MS = 1_000;
 
-export function openSelect(
-  clickhouse: ClickHouse,
-  log: Log,
-  asker: {
-    /** Who asks, for the log. */
-    readonly name: string;
-    readonly bounds: StatementBounds;
-    /** Settings of its own, beside those of the bounds. */
-    readonly settings?: Readonly<Record<string, string | number>>;
-  },
+interface SelectOptions {
+  /** Name of the caller, for the log. */
+  readonly name: string;
+  readonly bounds: StatementBounds;
+  /** Further ClickHouse settings, added to the settings of the bounds. */
+  readonly settings?: Readonly<Record<string, string | number>>;
+}
+
+/** Opens a `Select` with a ClickHouse client of its own, which the end of `life` closes. */
+export function openOwnSelect(
+  { clickhouseUrl: url, namespace }: Pick<ApiConfig, 'clickhouseUrl' | 'namespace'>,
+  life: Lifecycle,
+  options: SelectOptions & { readonly connectionsMax: number },
 ): Select {
-  const { name, bounds } = asker;
+  const { name, bounds, connectionsMax } = options;
+  const limits = { requestTimeoutMs: bounds.statementMs, connectionsMax };
+  const clickhouse = openClickHouse({ url, database: databaseName(namespace), ...limits });
+  life.onStop(`clickhouse of ${name}`, () => clickhouse.close());
+  return openSelect(clickhouse, life.log, options);
+}
+
+export function openSelect(clickhouse: ClickHouse, log: Log, options: SelectOptions): Select {
+  const { name, bounds } = options;
   const clickhouse_settings = {
-    // ClickHouse ends what nobody waits for any more only where it is readonly; under 2 the rest of
-    // these may be set.
+    // ClickHouse cancels a query on disconnect only if the query is read-only; up to level 2, the
+    // settings below may still be set.
     readonly: '2',
     cancel_http_readonly_queries_on_client_close: 1,
     max_execution_time: bounds.statementS,
     max_rows_to_read: String(bounds.statementRowsMax),
     max_memory_usage: String(bounds.statementBytesMax),
-    // Whatever the profile of the user says: half an answer is none.
+    // A truncated result is an error, regardless of the user's profile.
     timeout_overflow_mode: 'throw',
     read_overflow_mode: 'throw',
     result_overflow_mode: 'throw',
     output_format_json_quote_64bit_integers: 0,
-    ...asker.settings,
+    ...options.settings,
   } as const;
   let loggedAt = Number.NEGATIVE_INFINITY;
   return async <T>(
     query: string,
-    parameters: Readonly<Record<string, unknown>> = {},
+    query_params: Readonly<Record<string, unknown>> = {},
     abort_signal = AbortSignal.timeout(bounds.statementMs),
   ) => {
     try {
       abort_signal.throwIfAborted();
-      const result = await clickhouse.query({
-        ...{ query, query_params: parameters, format: 'JSONEachRow' },
-        ...{ abort_signal, clickhouse_settings },
-      });
-      return await result.json<T>();
+      const format = 'JSONEachRow';
+      const request = { query, query_params, format, abort_signal, clickhouse_settings } as const;
+      return await (await clickhouse.query(request)).json<T>();
     } catch (error) {
-      if (performance.now() - loggedAt >= LOG_EVERY_MS) {
+      if (performance.now() - loggedAt >= LOG_INTERVAL_MS) {
         loggedAt = performance.now();
-        log.warn({ err: error }, `${name} has no answer of ClickHouse`);
+        log.warn({ err: error }, `the ClickHouse query of ${name} failed`);
       }
       const code = clickHouseErrorName(error) ?? '';
+      if (OVER_BOUNDS.has(code)) throw new QueryError('heavy', error);
       const isBusy = code === 'TOO_MANY_SIMULTANEOUS_QUERIES';
-      throw new NoAnswer(OVER_BOUNDS.has(code) ? 'heavy' : isBusy ? 'busy' : 'away', error);
+      throw new QueryError(isBusy ? 'busy' : 'unavailable', error);
     }
   };
 }

@@ -3,39 +3,42 @@ import path from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Type } from 'typebox';
-import type { Log } from '../../../lib/log.ts';
-import { packageRoot } from '../../../lib/root.ts';
+import { packageRoot } from '../../../lib/files/package-root.ts';
+import type { Log } from '../../../lib/log/log.ts';
+import { answerOf } from '../../http/answer-body.ts';
 import { refuse } from '../../http/refuse.ts';
-import { OPEN } from '../access-rule.ts';
-import { endpoint } from '../endpoint.ts';
+import { OPEN } from '../server/access-rule.ts';
+import { defineRoute } from '../server/define-route.ts';
 
-/** Where `gateway/console` is built to. */
+/** Build output of `gateway/console`. */
 const FOLDER = path.join(packageRoot, 'dist/console');
-/** The names of assets carry a hash of their content. */
+/** Asset names carry a hash of their content. */
 const ASSET = '^[A-Za-z0-9_-]{1,64}\\.[a-z0-9]{2,5}$';
 const FOREVER = 'public, max-age=31536000, immutable';
 
-export interface PageOptions {
-  /** Where pages open sockets. */
-  readonly streamUrl: string;
-  /** Whether demo tickets are given out. */
-  readonly hasDemo: boolean;
-  readonly log: Log;
-}
+const Settings = Type.Object({
+  stream_url: Type.String({ examples: ['ws://127.0.0.1:8082'] }),
+  demo: Type.Boolean(),
+});
 
 /**
- * The page at the API's address, its assets and its settings. Without a build of it the API serves
- * all else.
+ * Adds the web page at the API's address, its assets and its settings. Without a build of the page
+ * the API serves everything else.
+ * @param options.streamUrl where pages open sockets
+ * @param options.hasDemo whether demo tickets are issued
  */
-export function addPageRoutes(app: FastifyInstance, options: PageOptions): void {
+export function addPageRoutes(
+  app: FastifyInstance,
+  options: { readonly streamUrl: string; readonly hasDemo: boolean; readonly log: Log },
+): void {
   const { streamUrl, hasDemo, log } = options;
   if (!existsSync(path.join(FOLDER, 'index.html'))) {
-    log.warn({ folder: FOLDER }, 'there is no page here; build it with: npm run build');
+    log.warn({ folder: FOLDER }, 'the web page is not built; run: npm run build');
     return;
   }
   const config = { access: OPEN } as const;
   const schema = { hide: true } as const;
-  // A scope of its own: the reference page has brought the same plugin.
+  // A scope of its own, because the API reference registers the same plugin.
   app.register(async (page) => {
     await page.register(fastifyStatic, { root: FOLDER, serve: false, cacheControl: false });
     page.get('/', { config, schema }, (_request, reply) =>
@@ -49,7 +52,7 @@ export function addPageRoutes(app: FastifyInstance, options: PageOptions): void 
       '/console/assets/:name',
       { config, schema: { ...schema, params } },
       ({ params: { name } }, reply) => {
-        // Its own answer: the server's would say that the method is wrong.
+        // The static server would answer that the method is not allowed.
         if (!existsSync(path.join(FOLDER, 'assets', name)))
           return refuse(reply, 'object_not_found');
         return harden(reply).header('cache-control', FOREVER).sendFile(`assets/${name}`);
@@ -57,18 +60,14 @@ export function addPageRoutes(app: FastifyInstance, options: PageOptions): void 
     );
   });
   app.route(
-    endpoint({
+    defineRoute({
       method: 'GET',
       url: '/console/settings',
       tag: 'service',
-      summary: 'What the page at this address needs to know',
+      summary: 'Settings of the web page at this address',
       access: OPEN,
       answers: {
-        200: {
-          description: '`demo`: whether POST /api/stream/demo-tickets gives tickets out.',
-          schema: Type.Object({ stream_url: Type.String(), demo: Type.Boolean() }),
-          example: { stream_url: 'ws://127.0.0.1:8082', demo: false },
-        },
+        200: answerOf('`demo`: whether POST /api/stream/demo-tickets issues tickets.', Settings),
       },
       handle(_request, reply) {
         reply.header('cache-control', 'no-store');
@@ -78,7 +77,7 @@ export function addPageRoutes(app: FastifyInstance, options: PageOptions): void 
   );
 }
 
-/** Nothing but what the page itself is made of, and the stream. */
+/** Allows only the page's own files and the stream. */
 function contentPolicy(streamUrl: string): string {
   return [
     "default-src 'none'",

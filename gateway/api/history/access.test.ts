@@ -1,115 +1,117 @@
-// What a call of history costs, who may make it, and which questions are refused.
+// The cost of a call of history, the callers that may make it, and the requests that are refused.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { signGrant } from '../../../lib/access/grant.ts';
-import { readPepper } from '../../../lib/access/pepper.ts';
-import { createTestAccount, type TestAccount } from '../../../lib/testing/accounts.ts';
-import { makePill } from '../../../lib/testing/pills.ts';
+import { signGapFillGrant } from '../../../domain/access/gap-fill-grant.ts';
+import { type Pepper, readPepper } from '../../../domain/access/pepper.ts';
 import { partitionOf } from '../../../schemas/partition.ts';
+import { createTestAccount, type TestAccount } from '../../../testing/accounts.ts';
+import { makePill } from '../../../testing/pills.ts';
 import { HISTORY_LIMITS } from './limits.ts';
-import { openWorld, type World } from './testing/world.ts';
+import { type HistoryFixture, openHistoryFixture } from './testing/history-fixture.ts';
 
 const SYMBOL = '7203.T';
-let world: World;
+let fixture: HistoryFixture;
 let partition: number;
 let epoch: string;
-let pepper: Buffer;
+let pepper: Pepper;
 let pro: TestAccount;
 
 beforeAll(async () => {
-  world = await openWorld();
-  ({ epoch } = world.namespace.settings);
+  fixture = await openHistoryFixture();
+  ({ epoch } = fixture.namespace.settings);
   partition = partitionOf(SYMBOL, 3);
-  pepper = readPepper(world.namespace.env.KEY_PEPPER_FILE!);
-  pro = await createTestAccount(world.db, world.namespace, { tier: 'pro' });
-  await world.write(Array.from({ length: 20 }, () => makePill({ symbol: SYMBOL })));
-  await world.stored();
+  pepper = readPepper(fixture.namespace.env.KEY_PEPPER_FILE!);
+  pro = await createTestAccount(fixture.db, fixture.namespace, { tier: 'pro' });
+  await fixture.write(Array.from({ length: 20 }, () => makePill({ symbol: SYMBOL })));
+  await fixture.waitUntilStored();
 });
 
-afterAll(() => world?.close());
+afterAll(() => fixture?.close());
 
 const at = (offset: number) => `${partition}-${offset}`;
 const nowS = () => Math.floor(Date.now() / 1000);
 
 async function usedBy(key: string): Promise<number> {
-  const { body } = await world.ask('/api/usage', {}, key);
+  const { body } = await fixture.ask('/api/usage', {}, key);
   return body.today.used;
 }
 
 describe('tiers and cost', () => {
-  test('Basic has no history; nobody gets it without a key', async () => {
-    const basic = await createTestAccount(world.db, world.namespace, { tier: 'basic' });
-    const refused = await world.ask({ symbol: SYMBOL, until: world.end() }, {}, basic.key);
+  test('Basic has no history; no key, no history', async () => {
+    const basic = await createTestAccount(fixture.db, fixture.namespace, { tier: 'basic' });
+    const refused = await fixture.ask({ symbol: SYMBOL, until: fixture.end() }, {}, basic.key);
     expect([refused.status, refused.body.code]).toEqual([403, 'tier_too_low']);
     expect(refused.body.needs).toBe('pro');
-    const stranger = await world.ask({ until: world.end() }, {}, 'pil_live_none');
-    expect([stranger.status, stranger.body.code]).toEqual([401, 'key_invalid']);
+    const stranger = await fixture.ask({ until: fixture.end() }, {}, 'pil_live_none');
+    expect([stranger.status, stranger.body.code]).toEqual([401, 'key_malformed']);
   });
 
-  test('each page is a call, so are refused questions; the day ends it', async () => {
-    const { key } = await createTestAccount(world.db, world.namespace, {
-      ...{ tier: 'pro', callsPerDay: 6 },
+  test('each page is a call, and so is a refused request; the daily quota ends it', async () => {
+    const { key } = await createTestAccount(fixture.db, fixture.namespace, {
+      tier: 'pro',
+      callsPerDay: 6,
     });
-    const pages = await world.pages({ symbol: SYMBOL, until: world.end(), limit: 5 }, key);
+    const pages = await fixture.pages({ symbol: SYMBOL, until: fixture.end(), limit: 5 }, key);
     expect(pages).toHaveLength(4);
-    expect((await world.ask({ limit: 0 }, {}, key)).status).toBe(400);
+    expect((await fixture.ask({ limit: 0 }, {}, key)).status).toBe(400);
     expect(await usedBy(key)).toBe(5);
-    await world.ask({ until: world.end() }, {}, key);
-    const { status, body } = await world.ask({ until: world.end() }, {}, key);
+    await fixture.ask({ until: fixture.end() }, {}, key);
+    const { status, body } = await fixture.ask({ until: fixture.end() }, {}, key);
     expect([status, body.code]).toEqual([429, 'daily_quota_exceeded']);
   });
 });
 
 describe('grants', () => {
   const grantFor = (accountId: string, expiresAtS = nowS() + 60) =>
-    signGrant(
-      { ...{ accountId, symbol: SYMBOL, epoch, after: at(3), until: at(15) } },
+    signGapFillGrant(
+      { accountId, symbol: SYMBOL, epoch, after: at(3), until: at(15) },
       expiresAtS,
       pepper,
     );
-  const asked = () => ({ symbol: SYMBOL, epoch, after: at(3), until: at(15) });
+  const range = () => ({ symbol: SYMBOL, epoch, after: at(3), until: at(15) });
 
-  test('make every page of their range free, and be it with no call left', async () => {
-    const poor = await createTestAccount(world.db, world.namespace, {
-      ...{ tier: 'pro', callsPerDay: 1 },
+  test('make every page of their range free, even with no calls left', async () => {
+    const poor = await createTestAccount(fixture.db, fixture.namespace, {
+      tier: 'pro',
+      callsPerDay: 1,
     });
-    expect((await world.ask(asked(), {}, poor.key)).status).toBe(200);
+    expect((await fixture.ask(range(), {}, poor.key)).status).toBe(200);
     const grant = grantFor(poor.id);
-    const pages = await world.pages({ ...asked(), grant, limit: 5 }, poor.key);
+    const pages = await fixture.pages({ ...range(), grant, limit: 5 }, poor.key);
     expect(pages.flatMap(({ body }) => body.data).map(({ cursor }) => cursor)).toEqual(
       Array.from({ length: 12 }, (_, n) => at(4 + n)),
     );
     expect(pages).toHaveLength(3);
     expect(await usedBy(poor.key)).toBe(1);
-    expect((await world.ask(asked(), {}, poor.key)).status).toBe(429);
+    expect((await fixture.ask(range(), {}, poor.key)).status).toBe(429);
   });
 
-  test('of all symbols of a partition, from its beginning', async () => {
-    const grant = signGrant(
+  test('may cover all symbols of a partition, from its beginning', async () => {
+    const grant = signGapFillGrant(
       { accountId: pro.id, symbol: '*', epoch, after: undefined, until: at(9) },
       nowS() + 60,
       pepper,
     );
     const before = await usedBy(pro.key);
-    const { status, body } = await world.ask({ epoch, until: at(9), grant }, {}, pro.key);
+    const { status, body } = await fixture.ask({ epoch, until: at(9), grant }, {}, pro.key);
     expect(status).toBe(200);
     expect(body.data).toHaveLength(10);
     expect(await usedBy(pro.key)).toBe(before);
   });
 
   test.each<[string, () => string, object, RegExp]>([
-    ['forged', () => `${nowS() + 60}.${'A'.repeat(43)}`, {}, /not ours/],
-    ['no grant at all', () => 'x', {}, /not ours/],
+    ['forged', () => `${nowS() + 60}.${'A'.repeat(43)}`, {}, /not valid/],
+    ['not a grant', () => 'x', {}, /not valid/],
     ['of another account', () => grantFor('acc_other'), {}, /not for this account/],
-    ['over', () => grantFor(pro.id, nowS() - 5), {}, /was over at 20\d\d-.*Z\.$/],
-    ['its end put off', () => `${nowS() + 9}${grantFor(pro.id).slice(10)}`, {}, /not ours/],
+    ['expired', () => grantFor(pro.id, nowS() - 5), {}, /expired at 20\d\d-.*Z\.$/],
+    ['with a later expiry', () => `${nowS() + 9}${grantFor(pro.id).slice(10)}`, {}, /not valid/],
     ['for an earlier range', () => grantFor(pro.id), { after: '1-2' }, /not for this account/],
     ['for a longer range', () => grantFor(pro.id), { until: '1-16' }, /not for this account/],
     ['for another epoch', () => grantFor(pro.id), { epoch: 'other' }, /not for this account/],
     ['by time', () => grantFor(pro.id), { from: '2026-01-01T00:00:00Z' }, /./],
-  ])('%s: said so, and not counted', async (what, grant, change, detail) => {
+  ])('%s: refused, and not counted', async (what, grant, change, detail) => {
     const before = await usedBy(pro.key);
-    const { status, body } = await world.ask(
-      { ...asked(), ...change, grant: grant() },
+    const { status, body } = await fixture.ask(
+      { ...range(), ...change, grant: grant() },
       {},
       pro.key,
     );
@@ -122,13 +124,13 @@ describe('grants', () => {
   });
 });
 
-describe('questions that are refused', () => {
+describe('refused requests', () => {
   const FROM = '2026-11-20T00:00:00Z';
   const e = () => ({ epoch });
   test.each<[string, () => Record<string, string | number> | string, string, string]>([
     ['nothing', () => ({}), 'from', 'missing'],
     ['a symbol alone', () => ({ symbol: SYMBOL }), 'from', 'missing'],
-    ['time without a symbol', () => ({ from: FROM }), 'symbol', 'missing'],
+    ['a time without a symbol', () => ({ from: FROM }), 'symbol', 'missing'],
     ['an end without a beginning', () => ({ symbol: SYMBOL, to: FROM }), 'from', 'missing'],
     ['both forms', () => ({ symbol: SYMBOL, from: FROM, ...e() }), 'epoch', 'parameters_exclusive'],
     ['a bare cursor without epoch', () => ({ after: '0-1' }), 'epoch', 'missing'],
@@ -157,14 +159,14 @@ describe('questions that are refused', () => {
       'to',
       'range_too_large',
     ],
-    ['limit −1', () => ({ ...e(), limit: -1 }), 'limit', 'limit_out_of_range'],
-    ['limit 0', () => ({ ...e(), limit: 0 }), 'limit', 'limit_out_of_range'],
-    ['limit 1e9', () => ({ ...e(), limit: '1e9' }), 'limit', 'limit_out_of_range'],
+    ['limit −1', () => ({ ...e(), limit: -1 }), 'limit', 'out_of_range'],
+    ['limit 0', () => ({ ...e(), limit: 0 }), 'limit', 'out_of_range'],
+    ['limit 1e9', () => ({ ...e(), limit: '1e9' }), 'limit', 'not_an_integer'],
     [
-      'limit over the most',
+      'limit above the maximum',
       () => ({ ...e(), limit: HISTORY_LIMITS.pageMax + 1 }),
       'limit',
-      'limit_out_of_range',
+      'out_of_range',
     ],
     [
       'limit twice',
@@ -173,11 +175,11 @@ describe('questions that are refused', () => {
       'parameter_repeated',
     ],
     ['an unknown parameter', () => ({ ...e(), since: 1 }), 'since', 'parameter_unknown'],
-    ['a foreign format', () => ({ ...e(), format: 'xml' }), 'format', 'format_unknown'],
+    ['a foreign format', () => ({ ...e(), format: 'xml' }), 'format', 'not_a_choice'],
     ['SQL in symbol', () => ({ ...e(), symbol: "A' OR 1=1 --" }), 'symbol', 'symbol_malformed'],
     ['NUL in symbol', () => `/api/pills?epoch=${epoch}&symbol=A%00`, 'symbol', 'symbol_malformed'],
     ['all symbols by name', () => ({ ...e(), symbol: '*' }), 'symbol', 'symbol_malformed'],
-    ['no cursor', () => ({ ...e(), after: '0-01' }), 'after', 'position_malformed'],
+    ['not a cursor', () => ({ ...e(), after: '0-01' }), 'after', 'position_malformed'],
     [
       'an offset of 17 digits',
       () => ({ ...e(), after: '0-10000000000000000' }),
@@ -186,7 +188,7 @@ describe('questions that are refused', () => {
     ],
     ['a partition twice', () => ({ after: 'e1:0-1,0-2' }), 'after', 'position_malformed'],
     ['two epochs', () => ({ epoch: 'e1', after: 'e2:0-1' }), 'after', 'epochs_differ'],
-    ['an epoch that is none', () => ({ epoch: 'E!' }), 'epoch', 'epoch_malformed'],
+    ['not an epoch', () => ({ epoch: 'E!' }), 'epoch', 'epoch_malformed'],
     [
       'two partitions',
       () => ({ ...e(), after: '0-1', until: '1-2' }),
@@ -200,36 +202,36 @@ describe('questions that are refused', () => {
       'partition_wrong',
     ],
     ['after > until', () => ({ ...e(), after: at(9), until: at(8) }), 'until', 'range_backwards'],
-    ['no page of ours', () => ({ ...e(), page: 'abc' }), 'page', 'page_unknown'],
+    ['not a page token', () => ({ ...e(), page: 'abc' }), 'page', 'page_unknown'],
   ])('%s', async (_what, query, parameter, code) => {
-    const { status, body, text } = await world.ask(query());
+    const { status, body, text } = await fixture.ask(query());
     expect([status, body.code], text).toEqual([400, 'parameter_invalid']);
     expect(
       body.errors.map((one: { parameter: string; code: string }) => [one.parameter, one.code]),
     ).toContainEqual([parameter, code]);
   });
 
-  test('another log: told as such', async () => {
+  test('another log or partition: position_unknown', async () => {
     for (const query of [
       { epoch: 'other', after: '0-1' },
       { after: 'other:0-1' },
       { epoch, after: '3-1' },
     ]) {
-      const { status, body } = await world.ask(query);
+      const { status, body } = await fixture.ask(query);
       expect([status, body.code]).toEqual([410, 'position_unknown']);
     }
   });
 
-  test('too long a time: what would fit, fits', async () => {
-    const asked = { symbol: SYMBOL, from: '2026-09-01T00:00:00Z', to: '2026-11-20T00:00:00Z' };
-    const { body } = await world.ask(asked);
+  test('a time range that is too long: the suggested range fits', async () => {
+    const range = { symbol: SYMBOL, from: '2026-09-01T00:00:00Z', to: '2026-11-20T00:00:00Z' };
+    const { body } = await fixture.ask(range);
     const fits = /to=(\S+) would fit/.exec(body.errors[0].detail)![1]!;
-    expect((await world.ask({ ...asked, to: fits })).status).toBe(200);
+    expect((await fixture.ask({ ...range, to: fits })).status).toBe(200);
   });
 
-  test('a page belongs to its question, and is not to be changed', async () => {
-    const asked = { symbol: SYMBOL, until: world.end(), limit: 5 };
-    const { body } = await world.ask(asked);
+  test('a page token is bound to its range, and cannot be altered', async () => {
+    const range = { symbol: SYMBOL, until: fixture.end(), limit: 5 };
+    const { body } = await fixture.ask(range);
     const next = new URLSearchParams(body.next.split('?')[1]);
     const page = next.get('page')!;
     const [payload, mac] = page.split('.') as [string, string];
@@ -238,15 +240,15 @@ describe('questions that are refused', () => {
       'base64url',
     );
     for (const query of [
-      { ...asked, page: `${forged}.${mac}` },
-      { ...asked, page: `${payload}.${'A'.repeat(43)}` },
-      { ...asked, after: `${epoch}:${at(1)}`, page },
-      { until: world.end(), page },
+      { ...range, page: `${forged}.${mac}` },
+      { ...range, page: `${payload}.${'A'.repeat(43)}` },
+      { ...range, after: `${epoch}:${at(1)}`, page },
+      { until: fixture.end(), page },
     ]) {
-      const refused = await world.ask(query);
+      const refused = await fixture.ask(query);
       expect([refused.status, refused.body.errors[0].code]).toEqual([400, 'page_unknown']);
     }
-    // Size and form of the page may change.
-    expect((await world.ask({ ...asked, limit: 2, page })).body.data).toHaveLength(2);
+    // Page size and format may change.
+    expect((await fixture.ask({ ...range, limit: 2, page })).body.data).toHaveLength(2);
   });
 });

@@ -1,148 +1,186 @@
-import { nowMicros } from '../../../lib/clock.ts';
+import type { Turns } from '../../../lib/rate/turns.ts';
+import { nowMicros } from '../../../lib/timing/clock.ts';
 import { formatPosition, type Offsets, parsePosition } from '../../../schemas/position.ts';
-import type { ProblemCode } from '../../http/problem-catalogue.ts';
-import type { ProblemMembers } from '../../http/problems.ts';
+import type { PublicPill } from '../../../schemas/public-pill.ts';
+import type { Refusal } from '../../http/problems.ts';
+import { endBefore, type ReadLogEnd } from '../clickhouse/log-end.ts';
 import type { Select } from '../clickhouse/select.ts';
-import { type AsOf, has, hasAllOf, type Stored, toldAsOf } from '../clickhouse/stored.ts';
-import type { AskLogEnd } from '../log-end.ts';
-import { fault, type ParameterFault } from '../parameters.ts';
-import type { Turnstile } from '../turnstile.ts';
-import type { PageState, PlaceState, TimeState } from './page-token.ts';
-import { readPlaces, restAfter } from './place-pages.ts';
-import type { Progress } from './progress.ts';
-import { type PlaceQuestion, type TimeQuestion, timeFault } from './question.ts';
-import { type HistoryPill, pillOf } from './rows.ts';
-import { isForeign, type Log, reached, spanFaults, spanOf, wanted, widthFault } from './span.ts';
-import { readTimes } from './time-pages.ts';
+import {
+  type AsOf,
+  asOfBody,
+  covers,
+  coversLog,
+  type TableCoverage,
+} from '../clickhouse/table-coverage.ts';
+import { type ParameterFault, parameterFault } from '../server/parameters.ts';
+import { PAGE_HINT } from '../server/schemas.ts';
+import type { CoverageWatcher } from './coverage-watcher.ts';
+import { pillOf } from './history-pill.ts';
+import { type PositionRange, startOf, type TimeRange, timeRangeFaults } from './history-query.ts';
+import type { PageState, PositionPageState, TimePageState } from './page-token.ts';
+import { readByPosition, remainingAfter } from './position-pages.ts';
+import {
+  isForeign,
+  lengthFault,
+  positionAfter,
+  rangeFaults,
+  requiredOffsets,
+  resolveRange,
+  startOffsets,
+  type TopicLayout,
+} from './resolved-range.ts';
+import { readByTime } from './time-pages.ts';
 
-/** A page, before it is shown. */
+/** A page of pills. */
 export interface Page {
-  readonly data: readonly HistoryPill[];
-  /** Where the next one begins; undefined: the end. */
+  readonly data: readonly PublicPill[];
+  /** Start of the next page; undefined: this is the last one. */
   readonly next: PageState | undefined;
-  /** Of a question by position: all up to there was handed over. */
+  /** All pills of the range up to here were returned; with a range by time, on the last page. */
   readonly position: string | undefined;
   readonly asOf: AsOf;
-  /** The same question has the same answer for ever. */
+  /** Whether the same request always gets the same answer. */
   readonly isFinal: boolean;
 }
 
-export type Refusal = readonly [ProblemCode, ProblemMembers];
-
-export interface HistorySources {
+export interface HistoryDeps {
   readonly select: Select;
-  readonly progress: Progress;
-  readonly turnstile: Turnstile;
-  readonly log: Log;
-  /** To say whether history is behind it. */
-  readonly logEnd: AskLogEnd;
+  readonly coverage: CoverageWatcher;
+  readonly turns: Turns;
+  readonly topic: TopicLayout;
+  /** To check whether the table holds the whole log. */
+  readonly logEnd: ReadLogEnd;
 }
 
-/** Reads pages of history. A refusal is an answer too; what throws is `NoAnswer`. */
-export interface History {
-  places(ask: Ask<PlaceQuestion, PlaceState>): Promise<Page | Refusal>;
-  times(ask: Ask<TimeQuestion, TimeState>): Promise<Page | Refusal>;
-}
-
-export interface Ask<Q, S extends PageState> {
-  readonly question: Q;
+interface PageRequest<R, S extends PageState> {
+  readonly range: R;
   readonly limit: number;
-  /** Where the page begins; undefined: the first one. */
+  /** Start of the page; undefined for the first one. */
   readonly state: S | undefined;
   readonly accountId: string;
 }
+type PositionRequest = PageRequest<PositionRange, PositionPageState>;
+type TimeRequest = PageRequest<TimeRange, TimePageState>;
 
-export function createHistory(sources: HistorySources): History {
-  const { select, progress, turnstile, log, logEnd } = sources;
-  const { epoch } = log;
+export type History = ReturnType<typeof createHistory>;
 
-  const asOf = async (stored: Stored): Promise<AsOf> =>
-    toldAsOf(epoch, stored, hasAllOf(stored, await logEnd()), nowMicros());
-  const behind = (stored: Stored): Refusal => [
-    'history_behind',
-    { position: formatPosition(epoch, stored.offsets), retry_after_s: 1 },
-  ];
-
-  const inTurn = async <T>(accountId: string, read: () => Promise<T>): Promise<T | undefined> => {
-    const leave = await turnstile.enter(accountId);
-    if (leave === undefined) return undefined;
-    try {
-      return await read();
-    } finally {
-      leave();
-    }
-  };
-
+/** Reads pages of history. Refusals are returned. @throws QueryError */
+export function createHistory(deps: HistoryDeps) {
   return {
-    async places({ question, limit, state, accountId }) {
-      if (isForeign(question, log)) return ['position_unknown', {}];
-      const faults = spanFaults(question, log);
-      if (faults.length > 0) return invalid(faults);
-      const settled = state?.stored === undefined || state.stored === null ? undefined : state;
-      const need: Offsets = settled === undefined ? wanted(question, log) : new Map(settled.stored);
-      // Before its turn: who waits for the sink keeps nobody else waiting.
-      const stored = await progress.reach(need, accountId);
-      if (stored === undefined) return OVERLOADED;
-      if (!has(stored, need)) return behind(stored);
-      const horizon = settled === undefined ? stored.offsets : need;
-      const span = spanOf(question, log, horizon);
-      const tooWide = state === undefined ? widthFault(span, question, log) : [];
-      if (tooWide.length > 0) return invalid(tooWide);
-      const [partition = 0, offset = 0] = state?.at ?? [];
-      const stretches =
-        state === undefined ? span.stretches : restAfter(span.stretches, { partition, offset });
-      const ask = { epoch, symbol: question.symbol, stretches, limit };
-      const read = await inTurn(accountId, () => readPlaces(select, ask));
-      if (read === undefined) return OVERLOADED;
-      const { rows, at } = read;
-      const next: PlaceState | undefined = at && {
-        at: [at.partition, at.offset],
-        stored: question.until === undefined ? [...horizon] : null,
-      };
-      return {
-        data: rows.map((row) => pillOf(row, epoch)),
-        next,
-        position: formatPosition(epoch, reached(span, at)),
-        asOf: await asOf(stored),
-        isFinal: question.until !== undefined,
-      };
-    },
-    async times({ question, limit, state, accountId }) {
-      const tooLong = timeFault(question, nowMicros());
-      if (tooLong.length > 0 && state === undefined) return invalid(tooLong);
-      const stored = await progress.now();
-      const settled = state?.asOf ?? (await asOf(stored));
-      const partition = log.partitionOf(question.symbol);
-      const position = parsePosition(settled.position);
-      // A page of a former log: its offsets say nothing of this one.
-      if (position?.epoch !== epoch) return PAGE_UNKNOWN;
-      const known = position.offsets.get(partition) ?? -1;
-      // The table was made anew since the first page: what is not there yet must not be missing.
-      if ((stored.offsets.get(partition) ?? -1) < known) return behind(stored);
-      const ask = { ...question, limit, key: state?.key, known: { epoch, offset: known } };
-      const read = await inTurn(accountId, () => readTimes(select, ask));
-      if (read === undefined) return OVERLOADED;
-      const { rows, key } = read;
-      return {
-        data: rows.map((row) => pillOf(row, epoch)),
-        next: key && { key, asOf: settled },
-        position: undefined,
-        asOf: settled,
-        isFinal: false,
-      };
-    },
+    byPosition: (request: PositionRequest) => pageByPosition(deps, request),
+    byTime: (request: TimeRequest) => pageByTime(deps, request),
   };
 }
 
-/** What was given as a page is none of this question, or not any more. */
-export const PAGE_UNKNOWN: Refusal = invalid([
-  fault(
-    'page',
-    'page_unknown',
-    'Not a page of this question: take `next` as it is, or leave page out.',
-  ),
-]);
+async function pageByPosition(
+  deps: HistoryDeps,
+  { range, limit, state, accountId }: PositionRequest,
+): Promise<Page | Refusal> {
+  const { topic, coverage: watcher } = deps;
+  const { epoch } = topic;
+  if (isForeign(range, topic)) return ['position_unknown', {}];
+  const faults = rangeFaults(range, topic);
+  if (faults.length > 0) return invalid(faults);
+  // Without `until`, the range ends where the table ended at the first page.
+  const frozenEnd = state?.stored ? new Map(state.stored) : undefined;
+  const required: Offsets = frozenEnd ?? requiredOffsets(range, topic);
+  // Waits before it takes a turn: a request that waits for the sink must not block others.
+  const coverage = await watcher.reach(required, accountId);
+  if (coverage === undefined) return OVERLOADED;
+  if (!covers(coverage, required)) {
+    return (await positionAhead(deps, required)) ?? behind(coverage, epoch);
+  }
+  const begins = startOffsets(range, topic);
+  if (!covers(coverage, begins)) {
+    const ahead = await positionAhead(deps, begins);
+    if (ahead !== undefined) return ahead;
+  }
+  const horizon = frozenEnd ?? coverage.offsets;
+  const resolved = resolveRange(range, topic, horizon);
+  const tooLong = state === undefined ? lengthFault(resolved, range, topic) : [];
+  if (tooLong.length > 0) return invalid(tooLong);
+  const [partition = 0, offset = -1] = state?.at ?? [];
+  const remaining = remainingAfter(resolved.partitionRanges, { partition, offset });
+  const request = { epoch, symbol: range.symbol, partitionRanges: remaining, limit };
+  const page = await inTurn(deps, accountId, () => readByPosition(deps.select, request));
+  if (page === undefined) return OVERLOADED;
+  const { rows, at } = page;
+  const next: PositionPageState | undefined = at && {
+    at: [at.partition, at.offset],
+    stored: range.until === undefined ? [...horizon] : null,
+  };
+  return {
+    data: rows.map((row) => pillOf(row, epoch)),
+    next,
+    position: formatPosition(epoch, positionAfter(resolved, at)),
+    asOf: await asOfNow(deps, coverage),
+    isFinal: range.until !== undefined,
+  };
+}
+
+async function pageByTime(
+  deps: HistoryDeps,
+  { range, limit, state, accountId }: TimeRequest,
+): Promise<Page | Refusal> {
+  const { epoch, partitionOf } = deps.topic;
+  const now = nowMicros();
+  const tooLong = timeRangeFaults(range, now);
+  if (tooLong.length > 0 && state === undefined) return invalid(tooLong);
+  const coverage = await deps.coverage.now();
+  const asOf = state?.asOf ?? (await asOfNow(deps, coverage));
+  const position = parsePosition(asOf.position);
+  // A page from a former log: its offsets cannot be compared with offsets of this log.
+  if (position?.epoch !== epoch) return PAGE_UNKNOWN;
+  const offsets = new Map(
+    range.symbols.map(partitionOf).map((p) => [p, position.offsets.get(p) ?? -1] as const),
+  );
+  // If the table was rebuilt since the first page, pills that are not restored yet would be missing.
+  if (!covers(coverage, offsets)) return behind(coverage, epoch);
+  const from = state?.from ?? startOf(range, now);
+  const request = { ...range, from, limit, key: state?.key, known: { epoch, offsets } };
+  const page = await inTurn(deps, accountId, () => readByTime(deps.select, request));
+  if (page === undefined) return OVERLOADED;
+  const { rows, key } = page;
+  return {
+    data: rows.map((row) => pillOf(row, epoch)),
+    next: key && { key, asOf, ...(range.from === undefined && { from }) },
+    position: key === undefined ? asOf.position : undefined,
+    asOf,
+    isFinal: false,
+  };
+}
+
+async function asOfNow({ topic, logEnd }: HistoryDeps, coverage: TableCoverage): Promise<AsOf> {
+  const isWholeLog = coversLog(coverage, await logEnd());
+  return asOfBody(topic.epoch, coverage, isWholeLog, nowMicros());
+}
+
+async function inTurn<T>(
+  { turns }: HistoryDeps,
+  accountId: string,
+  read: () => Promise<T>,
+): Promise<T | undefined> {
+  const leave = await turns.begin(accountId);
+  if (leave === undefined) return undefined;
+  try {
+    return await read();
+  } finally {
+    leave();
+  }
+}
+
+/** The page does not belong to this range, or no longer does. */
+export const PAGE_UNKNOWN: Refusal = invalid([parameterFault('page', 'page_unknown', PAGE_HINT)]);
 const OVERLOADED: Refusal = ['overloaded', { retry_after_s: 1 }];
+
+async function positionAhead(deps: HistoryDeps, asked: Offsets): Promise<Refusal | undefined> {
+  const end = await endBefore(asked, deps.logEnd);
+  return end && ['position_ahead', { position: formatPosition(deps.topic.epoch, end) }];
+}
+
+function behind({ offsets }: TableCoverage, epoch: string): Refusal {
+  return ['history_behind', { position: formatPosition(epoch, offsets), retry_after_s: 1 }];
+}
 
 function invalid(errors: readonly ParameterFault[]): Refusal {
   return ['parameter_invalid', { errors }];

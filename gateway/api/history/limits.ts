@@ -1,31 +1,33 @@
-/** Bounds of history. Each is told where it is met. */
+/** Bounds of history. Each is named in the answer that exceeds it. */
 export const HISTORY_LIMITS = {
-  /** Pills of a page. */
+  /** Pills per page. */
   pageDefault: 1_000,
   pageMax: 5_000,
-  /** Length of a question by time. */
+  /** Length of a range by time, and its symbols. */
   rangeDaysMax: 31,
-  /** Places of the log in a question by position, all partitions together; a granted gap has none. */
-  placesMax: 10_000_000,
-  /** Places that one statement looks at first, and by how much the next one looks further. */
-  windowPlaces: 50_000,
+  symbolsMax: 20,
+  /** Offsets in a range by position, over all partitions; a granted gap has no such bound. */
+  offsetsMax: 10_000_000,
+  /** Offsets that the first statement of a page covers, and the growth of each further one. */
+  windowOffsets: 50_000,
   windowGrowth: 8,
-  /** After so long a page ends where it is, full or not: the next one goes on from there. */
+  /** After this time a page ends, full or not; the next page continues from there. */
   pageMs: 1_500,
-  /** How long an answer waits for the pills up to `until` to be stored; the sink writes each second. */
+  /** How long a request waits for the pills up to `until`; the sink writes every second. */
   behindWaitMs: 3_000,
   behindPollMs: 100,
-  /** Requests that wait for that, of all accounts and of one; over it 503. */
+  /** Requests that wait for the sink: of all accounts, and of one; beyond either bound, 503. */
   waitersMax: 1_000,
   waitersOfAccountMax: 100,
-  /** How old what is known of the sink's progress may be. */
-  progressMaxAgeMs: 200,
-  /** Pages being read at a time, by all accounts and by one; those that wait; and how long. */
-  readingMax: 8,
-  readingOfAccountMax: 4,
+  /** Age of the cached table coverage. */
+  coverageMaxAgeMs: 200,
+  /** Pages read at a time, in all and per account; how many requests wait for a turn, how long. */
+  activeMax: 8,
+  activeOfAccountMax: 4,
   waitingMax: 200,
+  waitingOfAccountMax: 100,
   waitingMs: 3_000,
-  /** One statement: ClickHouse ends it, and we after it. */
+  /** Cost of one statement: ClickHouse stops it after `statementS`, we after `statementMs`. */
   statementS: 3,
   statementMs: 4_000,
   statementRowsMax: 100_000_000,

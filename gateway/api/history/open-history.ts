@@ -1,45 +1,42 @@
-import { databaseName, openClickHouse } from '../../../lib/clickhouse.ts';
-import type { Life } from '../../../lib/run.ts';
+import type { Pepper } from '../../../domain/access/pepper.ts';
+import { createTurns } from '../../../lib/rate/turns.ts';
+import type { Lifecycle } from '../../../lib/run/run-process.ts';
 import type { TopicSettings } from '../../../schemas/avro.ts';
 import { createPartitioner } from '../../../schemas/partition.ts';
-import { openSelect } from '../clickhouse/select.ts';
+import type { ReadLogEnd } from '../clickhouse/log-end.ts';
+import { openOwnSelect } from '../clickhouse/select.ts';
 import type { ApiConfig } from '../config.ts';
-import type { AskLogEnd } from '../log-end.ts';
-import { createTurnstile } from '../turnstile.ts';
+import type { FindUnknown } from '../server/known-symbols.ts';
+import { createCoverageWatcher } from './coverage-watcher.ts';
 import { createHistory } from './history.ts';
 import { historyEndpoint } from './history-route.ts';
 import { HISTORY_LIMITS } from './limits.ts';
-import { createProgress } from './progress.ts';
 
-/**
- * Opens history, and makes its route. ClickHouse may be away: then what reads it says so, nothing
- * else does.
- */
+/** Opens history and makes its route. While ClickHouse is down, only reads of history fail. */
 export function openHistory(
-  of: {
+  options: {
     readonly config: Pick<ApiConfig, 'clickhouseUrl' | 'namespace'>;
     readonly settings: TopicSettings;
-    readonly logEnd: AskLogEnd;
-    readonly pepper: Buffer;
+    readonly logEnd: ReadLogEnd;
+    readonly pepper: Pepper;
+    readonly findUnknown: FindUnknown;
   },
-  life: Life,
+  life: Lifecycle,
 ) {
-  const { epoch, partitions } = of.settings;
-  const clickhouse = openClickHouse({
-    url: of.config.clickhouseUrl,
-    database: databaseName(of.config.namespace),
-    requestTimeoutMs: HISTORY_LIMITS.statementMs,
-    connectionsMax: HISTORY_LIMITS.readingMax + 1, // one for how far it is
-  });
-  life.onStop('clickhouse', () => clickhouse.close());
-  const select = openSelect(clickhouse, life.log, {
-    ...{ name: 'history', bounds: HISTORY_LIMITS },
+  const { config, settings, logEnd, pepper, findUnknown } = options;
+  const { epoch, partitions } = settings;
+  const select = openOwnSelect(config, life, {
+    name: 'history',
+    bounds: HISTORY_LIMITS,
+    connectionsMax: HISTORY_LIMITS.activeMax + 1, // one for the table's coverage
     settings: { max_threads: HISTORY_LIMITS.statementThreads },
   });
   const history = createHistory({
-    ...{ select, logEnd: of.logEnd, turnstile: createTurnstile(HISTORY_LIMITS) },
-    progress: createProgress(select, epoch),
-    log: { epoch, partitions, partitionOf: createPartitioner(partitions) },
+    select,
+    coverage: createCoverageWatcher(select, epoch),
+    turns: createTurns(HISTORY_LIMITS),
+    topic: { epoch, partitions, partitionOf: createPartitioner(partitions) },
+    logEnd,
   });
-  return { history, route: historyEndpoint({ history, epoch, pepper: of.pepper }) };
+  return { history, route: historyEndpoint({ history, epoch, pepper, findUnknown }) };
 }

@@ -1,46 +1,52 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { AsOf } from '../clickhouse/stored.ts';
+import { createHmac } from 'node:crypto';
+import { isSigned, type Pepper } from '../../../domain/access/pepper.ts';
+import type { AsOf } from '../clickhouse/table-coverage.ts';
 
 /**
- * Where the page after one begins. It holds what the first page has settled, so that later ones
- * answer the same question while new pills arrive. Signed: it is checked, never trusted.
+ * Where a page begins. The state carries what the first page has fixed, so that later pages answer
+ * the same request while new pills arrive. The token is signed and always verified.
  */
-export type PageState = PlaceState | TimeState;
+export type PageState = PositionPageState | TimePageState;
 
-export interface PlaceState {
-  /** The last place that the page before looked at. */
+export interface PositionPageState {
+  /** The last offset that the previous page covered. */
   readonly at: readonly [partition: number, offset: number];
-  /** How far history was at the first page, where the question had no end. */
+  /** The table's coverage at the first page, for a range without an end. */
   readonly stored: readonly (readonly [partition: number, offset: number])[] | null;
 }
 
-export interface TimeState {
-  /** Order time (µs), epoch and offset of the last pill of the page before, or after it. */
-  readonly key: readonly [order: number, epoch: string, offset: number];
-  /** What history knew at the first page. */
+export interface TimePageState {
+  /**
+   * Order time (µs), epoch, offset and symbol of the last pill of the previous page, or an edge
+   * between pills. Without a symbol, the request has only one.
+   */
+  readonly key: readonly [order: number, epoch: string, offset: number, symbol?: string];
+  /** Start of a range without `from`, µs. */
+  readonly from?: number;
+  /** `as_of` of the first page. */
   readonly asOf: AsOf;
 }
 
-/** Longer ones are not looked at. */
+/** Longer tokens are refused unread. */
 const TOKEN_CHARS_MAX = 32_768;
 
-/** @param question what the page belongs to, see `questionText` */
-export function signPage(state: PageState, question: string, pepper: Buffer): string {
+/** @param range the range that the page belongs to, see `rangeText` */
+export function signPage(state: PageState, range: string, pepper: Pepper): string {
   const payload = Buffer.from(JSON.stringify(state)).toString('base64url');
-  return `${payload}.${macOf(payload, question, pepper).toString('base64url')}`;
+  return `${payload}.${macOf(payload, range, pepper.current().bytes).toString('base64url')}`;
 }
 
-/** @returns undefined when it is not ours, or of another question */
-export function readPage(token: string, question: string, pepper: Buffer): PageState | undefined {
+/** @returns undefined if the token is not ours, or belongs to another range */
+export function readPage(token: string, range: string, pepper: Pepper): PageState | undefined {
   if (token.length > TOKEN_CHARS_MAX) return undefined;
   const match = /^([\w-]+)\.([\w-]{43})$/.exec(token);
   if (match === null) return undefined;
   const given = Buffer.from(match[2]!, 'base64url');
-  if (!timingSafeEqual(given, macOf(match[1]!, question, pepper))) return undefined;
+  if (!isSigned(pepper, given, (bytes) => macOf(match[1]!, range, bytes))) return undefined;
   return JSON.parse(Buffer.from(match[1]!, 'base64url').toString('utf8'));
 }
 
-function macOf(payload: string, question: string, pepper: Buffer): Buffer {
-  const text = JSON.stringify(['page', question, payload]);
+function macOf(payload: string, range: string, pepper: Buffer): Buffer {
+  const text = JSON.stringify(['page', range, payload]);
   return createHmac('sha256', pepper).update(text).digest();
 }

@@ -1,110 +1,129 @@
 import { Type } from 'typebox';
-import { SYMBOL_PATTERN } from '../../../schemas/pill.ts';
-import { EPOCH_PATTERN, PLACE_PATTERN, POSITION_LENGTH_MAX } from '../../../schemas/position.ts';
-import { AS_OF_EXAMPLE, AsOfSchema } from '../clickhouse/stored.ts';
-import { PILL_EXAMPLE, PillSchema, PositionSchema } from '../pill-schemas.ts';
+import {
+  CURSOR_OR_POSITION_PATTERN,
+  EPOCH_PATTERN,
+  POSITION_LENGTH_MAX,
+} from '../../../schemas/position.ts';
+import { PUBLIC_PILL_EXAMPLE } from '../../../schemas/public-pill.ts';
+import { AsOfSchema } from '../clickhouse/table-coverage.ts';
+import { PillSchema, PositionSchema } from '../pills/pill-schemas.ts';
+import { exampleOf } from '../server/example.ts';
+import { ruled } from '../server/form.ts';
+import { UNKNOWN_SYMBOLS } from '../server/known-symbols.ts';
+import {
+  choice,
+  optionalText,
+  orNull,
+  PAGE_HINT,
+  strict,
+  symbolOf,
+  timeOf,
+  whole,
+} from '../server/schemas.ts';
+import { symbolList } from '../server/symbol-list.ts';
+import { csvOfPills } from './history-pill.ts';
+import { RANGE_END_HINT } from './history-query.ts';
 import { HISTORY_LIMITS } from './limits.ts';
-import { csvOfPills } from './rows.ts';
 
-const TIME_PATTERN =
-  '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,6})?(Z|\\+00:00)$';
-const { pageDefault, pageMax, rangeDaysMax, placesMax } = HISTORY_LIMITS;
+const { pageDefault, pageMax, rangeDaysMax, offsetsMax, symbolsMax } = HISTORY_LIMITS;
 
-const time = (description: string) =>
-  Type.Optional(
-    Type.String({ pattern: TIME_PATTERN, description, examples: ['2026-11-20T00:00:00Z'] }),
-  );
-const place = (description: string) =>
-  Type.Optional(
-    Type.String({
-      pattern: PLACE_PATTERN,
-      maxLength: POSITION_LENGTH_MAX,
-      description,
-      examples: ['3-104'],
-    }),
-  );
+const time = (description: string) => Type.Optional(timeOf(description));
+const rangeEnd = (description: string) =>
+  optionalText(description, {
+    pattern: ruled(CURSOR_OR_POSITION_PATTERN, 'position_malformed', RANGE_END_HINT),
+    maxLength: POSITION_LENGTH_MAX,
+    examples: ['3-104'],
+  });
 
-/** Told in the document; the route reads the query itself, and says more about a fault. */
-export const HistoryQuerySchema = Type.Object(
-  {
-    symbol: Type.Optional(
-      Type.String({ pattern: SYMBOL_PATTERN, description: 'Of this symbol; wanted with from' }),
+/** For the OpenAPI document; the route parses the query itself, for better error messages. */
+export const HistoryQuerySchema = strict({
+  symbol: Type.Optional(symbolOf('Market symbol; by time, `symbol` or `symbols` is required')),
+  symbols: symbolList(symbolsMax, 'by time only'),
+  order: choice(
+    ['asc', 'desc'],
+    'By time: `asc`, the default, is oldest first, and `desc` newest first',
+  ),
+  from: time(
+    'By time: order time at or after this time; required unless `order=desc`, then by default ' +
+      `${rangeDaysMax} days before \`to\``,
+  ),
+  to: time(
+    `Order time before this time, at most ${rangeDaysMax} days after \`from\`; now by default`,
+  ),
+  epoch: optionalText('By position: the epoch of the cursors', {
+    pattern: ruled(
+      EPOCH_PATTERN,
+      'epoch_malformed',
+      'An epoch has 1 to 16 lower-case letters and digits, as in a position.',
     ),
-    from: time('By time: order time at or after this'),
-    to: time(`Order time before this; at most ${rangeDaysMax} days later. By default now`),
-    epoch: Type.Optional(
-      Type.String({ pattern: EPOCH_PATTERN, description: 'By position: log of bare cursors' }),
-    ),
-    after: place('A cursor or position, excluded; by default the beginning'),
-    until: place('A cursor or position, included; by default what is stored now'),
-    grant: Type.Optional(
-      Type.String({
-        pattern: '^[0-9]{1,12}\\.[A-Za-z0-9_-]{43}$',
-        description: 'Of a gap frame: fills exactly its range without a call being counted',
-      }),
-    ),
-    limit: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: pageMax,
-        default: pageDefault,
-        description: 'Of a page',
-      }),
-    ),
-    page: Type.Optional(
-      Type.String({
-        pattern: '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]{43}$',
-        description: 'As `next` of the page before has it',
-      }),
-    ),
-    format: Type.Optional(
-      Type.Union([Type.Literal('json'), Type.Literal('csv')], { description: 'Before Accept' }),
-    ),
-  },
-  { additionalProperties: false },
-);
+  }),
+  after: rangeEnd('A cursor or position, exclusive; the beginning by default'),
+  until: rangeEnd('A cursor or position, inclusive; the end of what is stored by default'),
+  grant: optionalText(
+    'The grant of a gap frame: requests for exactly its range are not counted as calls',
+    {
+      pattern: ruled(
+        '^[0-9]{1,12}\\.[A-Za-z0-9_-]{43}$',
+        'malformed',
+        'Send the grant of the gap frame unchanged, or omit `grant`.',
+      ),
+    },
+  ),
+  limit: whole(1, pageMax, pageDefault, 'Pills per page'),
+  page: optionalText('From `next` of the previous page', {
+    pattern: ruled('^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]{43}$', 'page_unknown', PAGE_HINT),
+  }),
+  format: choice(['json', 'csv'], 'Format of the answer; takes precedence over Accept'),
+});
 
 const HistoryPillSchema = Type.Object({
   ...PillSchema.properties,
   late: Type.Optional(
-    Type.Literal(true, { description: 'Older in order time than one of its symbol before it' }),
+    Type.Literal(true, {
+      description: 'An earlier pill of the symbol in the log has a later order time',
+    }),
   ),
-  epoch: Type.Optional(Type.String({ description: 'Of a cursor of another log than `as_of`' })),
+  epoch: optionalText('Epoch of the cursor, if it is not that of `as_of`'),
 });
 
 const PageSchema = Type.Object({
   data: Type.Array(HistoryPillSchema),
-  next: Type.Union([Type.String(), Type.Null()], {
-    description: 'Address of the next page; null at the end. A page may be short before it',
-  }),
+  next: orNull(
+    Type.String(),
+    'URL of the next page; null on the last page. Earlier pages may be short too',
+  ),
   position: Type.Optional(PositionSchema),
   as_of: Type.Object(AsOfSchema.properties, {
-    description: 'What history knew at the first page; later pages answer the same',
+    description: 'State of history at the first page; later pages keep it',
   }),
+  ...UNKNOWN_SYMBOLS,
 });
 
-const OLDER = { ...PILL_EXAMPLE, cursor: '3-131', prev: '3-130', id: 'p-9' };
+const OLDER = { ...PUBLIC_PILL_EXAMPLE, cursor: '3-131', prev: '3-130', id: 'p-9' };
 
 export const HISTORY_ANSWER = {
   description:
-    'A page of pills. `Link` has the address of the next one too (`rel="next"`); CSV has it there ' +
-    'alone, and its position in `Pill-Position`.',
+    'A page of pills. The header `Link` (`rel="next"`) also has the URL of the next page. With CSV, ' +
+    'that URL is only in `Link`, and the position in `Pill-Position`.',
   schema: PageSchema,
   example: {
-    data: [OLDER, PILL_EXAMPLE],
+    data: [OLDER, PUBLIC_PILL_EXAMPLE],
     next: null,
     position: 'k7f3:0-95,3-132',
-    as_of: { ...AS_OF_EXAMPLE, lag_ms: 0 },
+    as_of: { ...exampleOf(AsOfSchema), lag_ms: 0 },
   },
   others: {
-    'text/csv': { schema: Type.String(), example: csvOfPills([OLDER, PILL_EXAMPLE]) },
+    'text/csv': { schema: Type.String(), example: csvOfPills([OLDER, PUBLIC_PILL_EXAMPLE]) },
   },
 };
 
 export const HISTORY_DESCRIPTION =
-  'By time: `symbol`, `from` and `to`, in order time (the earlier of `timestamp` and `received_at`), ' +
-  `at most ${rangeDaysMax} days. By position: \`after\` and \`until\`, partition after partition, each in ` +
-  `the order of the log, at most ${placesMax} places; a cursor needs \`epoch\`. Without \`symbol\` all symbols ` +
-  'but those that begin with TEST:. Each pill once, late ones and backfill too. Nothing is silently missing: ' +
-  'where pills up to `until` are not stored yet the answer is 503 `history_behind`, and `as_of` tells ' +
-  'what was looked at. Each page is a call, but for the gap of a stream: its `grant` makes it free.';
+  'By time: `symbol`, or `symbols` with up to ' +
+  `${symbolsMax}, from \`from\` to \`to\`, by order time (the earlier of \`timestamp\` and ` +
+  '`received_at`), then by symbol, then by offset, oldest first or, with `order=desc`, newest ' +
+  `first, at most ${rangeDaysMax} days. By position: \`after\` and \`until\`, one partition after another, ` +
+  `each in log order, at most ${offsetsMax} offsets; a cursor needs \`epoch\`. Without \`symbol\`, ` +
+  'all symbols except those that begin with TEST:. Every pill appears once, late pills and backfill ' +
+  'included. Nothing is silently missing: while pills up to `until` are not stored yet, the answer ' +
+  'is 503 `history_behind`, and `as_of` says which pills an answer takes into account. Each page is ' +
+  'one call, except that the `grant` of a stream gap makes its pages free.';

@@ -1,80 +1,112 @@
 import type { Micros } from '../../../schemas/timestamp.ts';
 import type { Select } from '../clickhouse/select.ts';
-import type { PageState } from './page-token.ts';
-import { AHEAD_MAX_MICROS } from './question.ts';
-import { type HistoryRow, ROW_COLUMNS } from './rows.ts';
+import { type HistoryRow, ROW_COLUMNS } from './history-pill.ts';
+import { AHEAD_MAX_MICROS } from './history-query.ts';
+import type { TimePageState } from './page-token.ts';
 
-/** The last pill of the page before: order time, epoch, offset. */
-export type TimeKey = Extract<PageState, { key: unknown }>['key'];
+type Key = TimePageState['key'];
 
-export interface TimePage {
-  readonly rows: readonly HistoryRow[];
-  /** Where the next page begins; undefined: the end. */
-  readonly key: TimeKey | undefined;
+export interface TimePageRequest {
+  readonly symbols: readonly string[];
+  readonly from: Micros;
+  /** Exclusive; undefined: no end but `known`. */
+  readonly to: Micros | undefined;
+  readonly order: 'asc' | 'desc';
+  /** The current log, and the last offset to include of each partition of the symbols. */
+  readonly known: {
+    readonly epoch: string;
+    readonly offsets: ReadonlyMap<number, number>;
+  };
+  /** The last pill of the previous page. */
+  readonly key: Key | undefined;
+  readonly limit: number;
 }
 
-/** After the pills of one order time, whatever their epoch and offset. */
-const LAST_EPOCH = '~';
+/** A total order: in each epoch, a symbol is in one partition. */
+const ORDER = ['order_time', 'symbol', 'epoch', 'offset'] as const;
+/** Sorts after every symbol and every epoch: after all pills of one order time. */
+const LAST = '~';
 
 /**
- * Reads the next pills of a symbol in order time. The table is sorted by timestamp, which is at most
- * 5 min after order time: so a page is found by a first look along the timestamps, and read from
- * there alone. Pills that came after `known` are left out, so that pages fit together.
+ * Reads the next pills of some symbols in order time. The table is sorted by symbol and timestamp,
+ * which is at most 5 min after the order time: a first statement finds the end of the page along the
+ * timestamps of each symbol, and only the rows up to there are read. Pills after `known` are left
+ * out, so that pages fit together.
+ * @returns the rows, and the start of the next page; undefined at the end
  */
-export async function readTimes(
+export async function readByTime(
   select: Select,
-  ask: {
-    readonly symbol: string;
-    readonly from: Micros;
-    /** Exclusive; undefined: no end but `known`. */
-    readonly to: Micros | undefined;
-    /** Log of now, and the last offset of the symbol's partition that counts. */
-    readonly known: { readonly epoch: string; readonly offset: number };
-    readonly key: TimeKey | undefined;
-    readonly limit: number;
-  },
-): Promise<TimePage> {
-  const { symbol, from, to, known, key, limit } = ask;
-  const params = {
-    symbol,
-    ...{ epoch: known.epoch, known: known.offset, start: key?.[0] ?? from },
-    ...(to === undefined ? {} : { to, to_ahead: to + AHEAD_MAX_MICROS }),
-    ...(key === undefined ? {} : { key_epoch: key[1], key_offset: key[2] }),
-  };
-  const due = [
-    'symbol = {symbol:String}',
-    `timestamp >= ${time('start')}`,
-    key === undefined
-      ? `order_time >= ${time('start')}`
-      : `(order_time, epoch, offset) > (${time('start')}, {key_epoch:String}, {key_offset:Int64})`,
-    '(epoch != {epoch:String} OR offset <= {known:Int64})',
-    ...(to === undefined ? [] : [`order_time < ${time('to')}`, `timestamp < ${time('to_ahead')}`]),
-  ].join(' AND ');
+  request: TimePageRequest,
+): Promise<{ rows: readonly HistoryRow[]; key?: Key }> {
+  const { symbols, order, limit } = request;
+  const isAscending = order === 'asc';
+  const direction = isAscending ? '' : 'DESC';
+  const { condition, params } = pageCondition(request);
+  const timestamps = symbols.map(
+    (_, at) => `(SELECT toUnixTimestamp64Micro(timestamp) AS at FROM pills
+      WHERE symbol = {symbol_${at}:String} AND ${condition}
+      ORDER BY timestamp ${direction} LIMIT ${limit + 1})`,
+  );
   const [beyond] = await select<{ at: number }>(
-    `SELECT toUnixTimestamp64Micro(timestamp) AS at FROM pills WHERE ${due}
-     ORDER BY timestamp LIMIT 1 OFFSET ${limit}`,
-    params,
+    `SELECT at FROM (${timestamps.join(' UNION ALL ')})
+     ORDER BY at ${direction} LIMIT 1 OFFSET ${limit}`,
+    { ...params, ...Object.fromEntries(symbols.map((symbol, at) => [`symbol_${at}`, symbol])) },
   );
-  // As many as a page have a timestamp up to there, and so an order time.
-  const horizon = beyond?.at;
-  const near =
-    horizon === undefined
-      ? ''
-      : ` AND order_time <= ${time('horizon')} AND timestamp <= ${time('horizon_ahead')}`;
+  // More than a page's worth of pills has an order time up to the horizon, or from there on.
+  const horizon = beyond && (isAscending ? beyond.at : beyond.at - AHEAD_MAX_MICROS);
+  const upToHorizon = isAscending
+    ? `order_time <= ${time('horizon')} AND timestamp <= ${time('horizon_ahead')}`
+    : `order_time >= ${time('horizon')} AND timestamp >= ${time('horizon')}`;
   const rows = await select<HistoryRow>(
-    `SELECT ${ROW_COLUMNS} FROM pills FINAL WHERE ${due}${near}
-     ORDER BY order_time, epoch, offset LIMIT ${limit}`,
-    horizon === undefined
-      ? params
-      : { ...params, horizon, horizon_ahead: horizon + AHEAD_MAX_MICROS },
+    `SELECT ${ROW_COLUMNS} FROM pills FINAL
+     WHERE symbol IN {symbols:Array(String)} AND ${condition}
+       ${horizon === undefined ? '' : `AND ${upToHorizon}`}
+     ORDER BY ${ORDER.map((column) => `${column} ${direction}`).join()} LIMIT ${limit}`,
+    {
+      ...params,
+      symbols,
+      ...(horizon !== undefined && { horizon, horizon_ahead: horizon + AHEAD_MAX_MICROS }),
+    },
   );
-  if (horizon === undefined) return { rows, key: undefined };
+  if (horizon === undefined) return { rows };
   const last = rows.at(-1);
   if (last !== undefined && rows.length === limit) {
-    return { rows, key: [last.ordered, last.epoch, last.offset] };
+    return { rows, key: [last.ordered, last.epoch, last.offset, last.symbol] };
   }
-  // Shorter where repeats were merged away: all up to the horizon was looked at.
-  return { rows, key: [horizon, LAST_EPOCH, 0] };
+  // Shorter because FINAL removed repeats: everything up to the horizon was covered.
+  const edge = isAscending ? LAST : '';
+  return { rows, key: [horizon, edge, 0, edge] };
+}
+
+/** The pills of the range that are not on earlier pages, except for their symbols. */
+function pageCondition({ symbols, from, to, order, known, key }: TimePageRequest) {
+  const [keyOrder, epoch, offset, symbol = symbols[0]] = key ?? [];
+  const isAscending = order === 'asc';
+  const start = isAscending && keyOrder !== undefined ? keyOrder : from;
+  const pageEnd = isAscending ? undefined : keyOrder;
+  const offsets = [...known.offsets].map(
+    ([partition, last]) => `(partition = ${partition} AND offset <= ${last})`,
+  );
+  const condition = [
+    `order_time >= ${time('start')} AND timestamp >= ${time('start')}`,
+    ...(to === undefined ? [] : [`order_time < ${time('to')}`, `timestamp < ${time('to_ahead')}`]),
+    ...(pageEnd === undefined ? [] : [`timestamp <= ${time('page_end')}`]),
+    ...(key === undefined
+      ? []
+      : [
+          `(${ORDER.join()}) ${isAscending ? '>' : '<'}
+           (${time('key')}, {key_symbol:String}, {key_epoch:String}, {key_offset:Int64})`,
+        ]),
+    `(epoch != {epoch:String} OR ${offsets.join(' OR ')})`,
+  ].join(' AND ');
+  const params = {
+    epoch: known.epoch,
+    start,
+    ...(to !== undefined && { to, to_ahead: to + AHEAD_MAX_MICROS }),
+    ...(pageEnd !== undefined && { page_end: pageEnd + AHEAD_MAX_MICROS }),
+    ...(key && { key: keyOrder, key_symbol: symbol, key_epoch: epoch, key_offset: offset }),
+  };
+  return { condition, params };
 }
 
 function time(parameter: string): string {

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { request } from 'undici';
-import { waitFor } from '../../../lib/testing/wait.ts';
+import { waitFor } from '../../../testing/wait.ts';
 
 export interface Answer {
   readonly status: number;
@@ -10,7 +10,7 @@ export interface Answer {
   readonly body: any;
 }
 
-/** A customer in a browser: keeps the cookie, and repeats the CSRF token. */
+/** A customer in a browser, which keeps the cookie and repeats the CSRF token. */
 export interface Customer {
   readonly email: string;
   send(
@@ -20,15 +20,15 @@ export interface Customer {
     headers?: Record<string, string>,
   ): Promise<Answer>;
   signUp(): Promise<void>;
-  signIn(password?: string): Promise<Answer>;
+  signIn(password?: string, code?: string): Promise<Answer>;
   subscribe(tier: string): Promise<Answer>;
-  /** What a browser would send: the cookie and the CSRF token. */
+  /** The headers that a browser would send: the cookie and the CSRF token. */
   credentials(): Record<string, string>;
 }
 
 export const PASSWORD = 'correct horse battery';
 
-/** @param outbox folder of the mails that the process writes */
+/** @param outbox folder to which the process writes mails */
 export function createCustomer(base: string, outbox: string, name: string): Customer {
   const email = `${name}@example.com`;
   let cookie: string | undefined;
@@ -49,8 +49,8 @@ export function createCustomer(base: string, outbox: string, name: string): Cust
       body: text === '' ? null : JSON.parse(text),
     };
   };
-  const signIn = async (password = PASSWORD) => {
-    const answer = await send('POST', '/api/session', { email, password });
+  const signIn = async (password = PASSWORD, code?: string) => {
+    const answer = await send('POST', '/api/session', { email, password, code });
     if (answer.status === 200) {
       cookie = String(answer.headers['set-cookie']).split(';', 1)[0];
       csrf = answer.body.csrf_token;
@@ -62,9 +62,13 @@ export function createCustomer(base: string, outbox: string, name: string): Cust
     send,
     signIn,
     async signUp() {
-      await send('POST', '/api/users', { email, password: PASSWORD });
+      // On a busy machine the database may not answer in time: 503, and no mail would come.
+      await waitFor(`the sign-up of ${email}`, async () => {
+        const { status } = await send('POST', '/api/users', { email, password: PASSWORD });
+        return status < 500 || String(status);
+      });
       const token = await tokenFor(outbox, email, 'Verify');
-      await send('POST', '/api/users/verify', { token });
+      await send('POST', '/api/users/verify', { token, password: PASSWORD });
       await signIn();
     },
     async subscribe(tier) {
@@ -85,16 +89,23 @@ export async function mailsTo(outbox: string, email: string): Promise<string[]> 
   return mails.filter((mail) => mail.includes(`To: ${email}`));
 }
 
-/** Waits for a mail whose subject begins so. @returns the token in the newest one */
+/** Sign-ups of several test files at once hash passwords and send mails late on two cores. */
+const MAIL_MS = 150_000;
+
+/** Waits for a mail with this start of the subject. @returns the token in the newest one */
 export async function tokenFor(outbox: string, email: string, subject: string): Promise<string> {
   return (
-    await waitFor(`a mail to ${email}: ${subject}`, async () => {
-      const mails = await mailsTo(outbox, email);
-      const mail = mails.findLast((text) => text.includes(`Subject: ${subject}`));
-      // Quoted-printable: "=" as "=3D", and long lines are broken by "=" at their end.
-      const text = mail?.replaceAll('=\r\n', '').replaceAll('=3D', '=');
-      const token = text === undefined ? null : /"token":"([\w-]{43})"/.exec(text);
-      return token !== null && { token: token[1]! };
-    })
+    await waitFor(
+      `a mail to ${email}: ${subject}`,
+      async () => {
+        const mails = await mailsTo(outbox, email);
+        const mail = mails.findLast((text) => text.includes(`Subject: ${subject}`));
+        // Quoted-printable: "=" is "=3D", and "=" at the end of a line continues it.
+        const text = mail?.replaceAll('=\r\n', '').replaceAll('=3D', '=');
+        const token = text === undefined ? null : /"token":"([\w-]{43})"/.exec(text);
+        return token !== null && { token: token[1]! };
+      },
+      MAIL_MS,
+    )
   ).token;
 }

@@ -1,87 +1,90 @@
 import type { RouteOptions } from 'fastify';
-import { openOverridesFile } from '../../../lib/calendar/overrides-file.ts';
-import { createVenueOf, type VenueRules } from '../../../lib/calendar/venue-rules.ts';
-import { databaseName, openClickHouse } from '../../../lib/clickhouse.ts';
-import { nowMicros } from '../../../lib/clock.ts';
-import type { KafkaClient } from '../../../lib/kafka/client.ts';
-import type { Life } from '../../../lib/run.ts';
-import { openMarkets } from '../../../lib/signal/open-markets.ts';
+import type { Markets } from '../../../domain/market/quiet/markets.ts';
+import type { KafkaClient } from '../../../lib/kafka/kafka-client.ts';
+import type { Lifecycle } from '../../../lib/run/run-process.ts';
+import { nowMicros } from '../../../lib/timing/clock.ts';
 import type { TopicSettings } from '../../../schemas/avro.ts';
 import type { SchemaClient } from '../../../schemas/registry.ts';
-import type { Progress } from '../progress.ts';
-import type { LatestView } from '../view.ts';
-import { createAnswers } from './answers.ts';
-import { createFinder } from './finder.ts';
-import { createHearing } from './hearing.ts';
-import { keepWarm } from './keep-warm.ts';
+import { openOwnSelect } from '../clickhouse/select.ts';
+import type { ApiConfig } from '../config.ts';
+import type { LastSpreads } from '../console/market-route.ts';
+import type { LatestLag } from '../pills/latest-lag.ts';
+import type { LatestView } from '../pills/latest-view.ts';
+import { createEvaluator } from './evaluator.ts';
+import { createFeedHealth } from './feed-health.ts';
 import { VERIFY_LIMITS } from './limits.ts';
-import { openLogMemory } from './log-memory.ts';
-import { openStore } from './store.ts';
+import { openLogCache } from './log-cache.ts';
+import { createPillSearch } from './pill-search.ts';
+import { prefetchWindows } from './prefetch.ts';
+import { createPillStore } from './stored-pills.ts';
 import { symbolsEndpoint } from './symbols-route.ts';
+import { createVerifier } from './verifier.ts';
 import { verifyEndpoint } from './verify-route.ts';
-import { createWeigher } from './weigher.ts';
+import { createWindowFiller } from './window-filler.ts';
 
-export interface VerifyOptions {
-  readonly client: KafkaClient;
-  readonly schemas: SchemaClient;
-  readonly namespace: string;
-  readonly settings: TopicSettings;
-  readonly clickhouseUrl: string;
-  /** Days that are not as the calendars have them, see lib/calendar/overrides-file.ts. */
-  readonly overridesPath: string | undefined;
-  readonly venueRules: VenueRules;
-  readonly view: LatestView;
-  readonly progress: () => Progress;
-}
-
-const LOOK_MS = 250;
-const WARM_AGAIN_MS = 5_000;
+const SAMPLE_INTERVAL_MS = 250;
+const PREFETCH_PAUSE_MS = 5_000;
 
 /**
- * Opens what verdicts rest on, and makes the routes: `GET /api/market/verify`, `GET /api/symbols`.
- * The process is ready when the memory has caught up with the log; ClickHouse may be away.
- * @throws when the log cannot be read, or the overrides cannot.
+ * Opens the dependencies of verdicts and makes the routes `GET /api/market/verify` and
+ * `GET /api/symbols`; the page reads the last spreads. The process is ready once the log cache has caught up with the log;
+ * ClickHouse may be down.
+ * @throws if the log cannot be read
  */
-export async function openVerify(options: VerifyOptions, life: Life): Promise<RouteOptions[]> {
-  const { client, schemas, namespace, settings, view } = options;
-  const { log, signal } = life;
+export async function openVerify(
+  options: {
+    readonly config: Pick<ApiConfig, 'clickhouseUrl' | 'namespace'>;
+    readonly client: KafkaClient;
+    readonly schemas: SchemaClient;
+    readonly settings: TopicSettings;
+    readonly view: LatestView;
+    readonly lag: () => LatestLag;
+    readonly markets: Markets;
+  },
+  life: Lifecycle,
+): Promise<{ readonly routes: RouteOptions[]; readonly lastSpreads: LastSpreads }> {
+  const { config, client, schemas, settings, view, lag, markets } = options;
+  const { log, signal, fail: onFatal } = life;
+  const { namespace } = config;
   const { epoch } = settings;
   const nowMs = () => nowMicros() / 1000;
-  // First these two, since they alone can fail and are tried again: nothing else is open yet.
-  const overrides = openOverridesFile(options.overridesPath, log);
-  const memory = await openLogMemory({
-    ...{ client, schemas, namespace, settings, log, signal, nowMs, onFatal: life.fail },
-  });
-  life.onStop('verify memory', memory.close);
-  const markets = openMarkets(overrides, createVenueOf(options.venueRules), life);
-  const clickhouse = openClickHouse({
-    ...{ url: options.clickhouseUrl, database: databaseName(namespace) },
-    requestTimeoutMs: VERIFY_LIMITS.statementMs,
+  const source = { client, schemas, namespace, settings };
+  // Comes first: only this step can fail and be retried, and nothing else is open yet.
+  const cache = await openLogCache({ ...source, log, signal, nowMs, onFatal });
+  life.onStop('verify log cache', cache.close);
+  const select = openOwnSelect(config, life, {
+    name: 'verify',
+    bounds: VERIFY_LIMITS,
     connectionsMax: VERIFY_LIMITS.statementsMax,
+    settings: { max_threads: 2, optimize_read_in_order: 1 },
   });
-  life.onStop('verify history', () => clickhouse.close());
-  const store = openStore({ clickhouse, epoch, log });
+  const store = createPillStore(select, epoch);
   let isCaughtUp = false;
-  memory.caughtUp.then(() => {
+  cache.caughtUp.then(() => {
     isCaughtUp = true;
-  }, life.fail);
+  }, onFatal);
   life.readyWhen(() => (isCaughtUp ? undefined : 'reading the newest pills'));
-  const hearing = createHearing(
+  const health = createFeedHealth(
     {
       isCaughtUp: () => isCaughtUp && view.isReady(),
-      isConnected: () => memory.isConnected() && view.isConnected(),
-      processor: () => options.progress().state,
+      isConnected: () => cache.isConnected() && view.isConnected(),
+      processor: () => lag().state,
     },
     nowMs,
   );
-  const timer = setInterval(hearing.look, LOOK_MS);
+  const timer = setInterval(health.sample, SAMPLE_INTERVAL_MS);
   life.onStop('verify timer', () => clearInterval(timer));
-  const weigher = createWeigher({ view, memory, store, markets, hearing, nowMicros });
-  const finder = createFinder({ memory, store, view, epoch });
-  const warmth = { weigher, view, againMs: WARM_AGAIN_MS };
-  memory.caughtUp.then(() => keepWarm(warmth, signal)).catch(life.fail);
-  return [
-    verifyEndpoint(createAnswers({ weigher, finder, memory, epoch })),
-    symbolsEndpoint({ view, memory, store, markets }),
-  ];
+  const fillWindow = createWindowFiller(cache, store);
+  const evaluator = createEvaluator({ view, cache, fillWindow, markets, health, nowMicros });
+  const search = createPillSearch({ cache, store, view, epoch });
+  const prefetch = { fillWindow, view, pauseMs: PREFETCH_PAUSE_MS };
+  cache.caughtUp.then(() => prefetchWindows(prefetch, signal)).catch(onFatal);
+  return {
+    routes: [
+      verifyEndpoint(createVerifier({ evaluator, search, cache, epoch })),
+      symbolsEndpoint({ view, cache, store, markets }),
+    ],
+    // Symbols without a pill get no window, which would evict another one.
+    lastSpreads: (symbol) => (view.get(symbol) === undefined ? [] : cache.windowOf(symbol).last()),
+  };
 }

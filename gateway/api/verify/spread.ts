@@ -1,29 +1,18 @@
-import { robustZ } from '../../../lib/signal/rolling-window.ts';
+import { robustZ } from '../../../domain/market/cadence/rolling-window.ts';
 
-/** A spread among the last ones of its symbol. */
-export interface SpreadFigures {
-  readonly value: number;
-  /** Pills that it is held against. */
-  readonly n: number;
-  readonly median: number;
-  readonly p01: number;
-  readonly p99: number;
-  /** Modified z-score (Iglewicz and Hoaglin 1993): 0.6745 × (value − median) / MAD. */
-  readonly robustZ: number;
-  /** Share of them that is not above it, 0 … 1. */
-  readonly percentile: number;
-}
+/** A spread compared with the last spreads of its symbol. */
+export type SpreadFigures = ReturnType<typeof spreadFigures>;
 
-/** √(π/2): makes the mean absolute deviation of a normal distribution its standard deviation. */
+/** √(π/2): scales the mean absolute deviation of a normal distribution to its standard deviation. */
 const MEAN_DEVIATION_SCALE = Math.sqrt(Math.PI / 2);
 
 /**
- * Says how usual a spread is. Where more than half of the values are equal, so that the MAD is 0,
- * the mean absolute deviation takes its place, as statistics packages do for this score; where all
- * are equal, any other value is infinitely far.
- * @param values at least one; it is sorted in place
+ * Computes how usual a spread is. If more than half of the values are equal, the MAD is 0 and the
+ * mean absolute deviation takes its place, as in statistics packages; if all values are equal, the
+ * score of any other value is infinite.
+ * @param values at least one; sorted in place
  */
-export function spreadFigures(values: Float64Array, value: number): SpreadFigures {
+export function spreadFigures(values: Float64Array, value: number) {
   values.sort();
   const n = values.length;
   const median = quantile(values, 0.5);
@@ -35,23 +24,28 @@ export function spreadFigures(values: Float64Array, value: number): SpreadFigure
   const scale = (sum / n) * MEAN_DEVIATION_SCALE;
   const distance = value - median;
   return {
-    ...{ value, n, median },
+    value,
+    /** Number of spreads compared. */
+    n,
+    median,
     p01: quantile(values, 0.01),
     p99: quantile(values, 0.99),
+    /** Modified z-score (Iglewicz and Hoaglin 1993): 0.6745 × (value − median) / MAD. */
     robustZ: z ?? (distance === 0 ? 0 : distance / scale),
+    /** Share of the spreads that are not above the value, 0 … 1. */
     percentile: countUpTo(values, value) / n,
   };
 }
 
-/** Between the two nearest of sorted values, as `quantileExactInclusive` of ClickHouse. */
+/** Interpolates between the two nearest values, like ClickHouse's `quantileExactInclusive`. */
 function quantile(sorted: Float64Array, share: number): number {
   const at = share * (sorted.length - 1);
   const below = sorted[Math.floor(at)]!;
   return below + (at - Math.floor(at)) * (sorted[Math.ceil(at)]! - below);
 }
 
-/** How many of sorted values are not above one. */
-function countUpTo(sorted: Float64Array, value: number): number {
+/** How many of the sorted values are not above `value`. */
+export function countUpTo<T extends number | string>(sorted: ArrayLike<T>, value: T): number {
   let low = 0;
   let high = sorted.length;
   while (low < high) {

@@ -1,102 +1,86 @@
 import { Type } from 'typebox';
-import type { LatestRow } from '../../../lib/latest-table.ts';
-import type { Markets } from '../../../lib/signal/markets.ts';
-import { isTestSymbol, SYMBOL_PATTERN } from '../../../schemas/pill.ts';
+import { TRADING_VENUES, type TradingVenue } from '../../../domain/market/calendars/venue-rules.ts';
+import type { Markets } from '../../../domain/market/quiet/markets.ts';
+import { isTestSymbol } from '../../../schemas/pill.ts';
 import { formatCursor } from '../../../schemas/position.ts';
+import { PUBLIC_PILL_EXAMPLE } from '../../../schemas/public-pill.ts';
 import { formatTimestamp, type Micros } from '../../../schemas/timestamp.ts';
 import { refuse } from '../../http/refuse.ts';
-import { metered } from '../access-rule.ts';
-import { NoAnswer } from '../clickhouse/select.ts';
-import { endpoint } from '../endpoint.ts';
-import { orNull } from '../or-null.ts';
-import type { LatestView } from '../view.ts';
-import type { LogMemory } from './log-memory.ts';
-import type { Store } from './store.ts';
+import { QueryError } from '../clickhouse/query-error.ts';
+import type { LatestView } from '../pills/latest-view.ts';
+import { metered } from '../server/access-rule.ts';
+import { defineRoute } from '../server/define-route.ts';
+import { texts } from '../server/example.ts';
+import { nextPage } from '../server/next-page.ts';
+import { choice, Next, orNull, strict, symbolOf, whole } from '../server/schemas.ts';
+import type { LogCache } from './log-cache.ts';
+import { countUpTo } from './spread.ts';
+import type { PillStore } from './stored-pills.ts';
 
 const PAGE_MAX = 500;
 const PAGE_DEFAULT = 100;
+const NO_VENUE = 'none';
 
+const { cursor, timestamp, received_at } = PUBLIC_PILL_EXAMPLE;
 const SymbolSchema = Type.Object({
-  symbol: Type.String(),
-  venue: orNull(Type.String({ description: 'ISO 10383, `FX` or `ALWAYS`; null: not known' })),
-  first_at: orNull(
-    Type.String({ description: 'First timestamp; null while history does not answer' }),
+  ...texts({ symbol: '7203.T' }),
+  venue: orNull(
+    Type.String({ examples: ['XTKS'] }),
+    'ISO 10383, `FX` or `ALWAYS`; null if unknown',
   ),
-  last: Type.Object({
-    cursor: Type.String(),
-    timestamp: Type.String(),
-    received_at: Type.String(),
-  }),
+  first_at: orNull(
+    Type.String({ examples: ['2026-11-01T00:00:00.000000Z'] }),
+    'First timestamp; null while history is unavailable',
+  ),
+  last: Type.Object(texts({ cursor, timestamp, received_at })),
   cadence_ms: orNull(
-    Type.Integer({ description: 'Median of its last intervals; null: too few of them are known' }),
+    Type.Integer({ examples: [980] }),
+    'Median of the last intervals; null if too few are known',
   ),
 });
 
-const EXAMPLE = {
-  data: [
-    {
-      ...{ symbol: '7203.T', venue: 'XTKS', first_at: '2026-11-01T00:00:00.000000Z' },
-      last: {
-        ...{ cursor: '3-132', timestamp: '2026-11-20T01:02:03.004000Z' },
-        received_at: '2026-11-20T01:02:03.011000Z',
-      },
-      cadence_ms: 980,
-    },
-  ],
-  next: null,
-};
-
-export interface SymbolsOptions {
+/** `GET /api/symbols`: all symbols except test symbols. */
+export function symbolsEndpoint(deps: {
   readonly view: LatestView;
-  readonly memory: LogMemory;
-  readonly store: Store;
+  readonly cache: Pick<LogCache, 'windows'>;
+  readonly store: PillStore;
   readonly markets: Markets;
-}
-
-/** `GET /api/symbols`: what exists. Test symbols are left out: who wants them names them. */
-export function symbolsEndpoint({ view, memory, store, markets }: SymbolsOptions) {
-  const page = createPages(view);
-  return endpoint({
+}) {
+  const { view, cache, store, markets } = deps;
+  const pageAfter = createPages(view, markets.venueOf);
+  return defineRoute({
     method: 'GET',
     url: '/api/symbols',
     tag: 'market',
-    summary: 'The symbols that exist: venue, first and last pill, usual cadence',
-    description: 'By name. `next` is the `after` of the next page; null at the end.',
+    summary: 'All symbols, or those of a venue: venue, first and last pill, usual cadence',
+    description: 'Symbols by name.',
     access: metered('symbols'),
-    query: Type.Object(
-      {
-        after: Type.Optional(
-          Type.String({ pattern: SYMBOL_PATTERN, description: 'Symbols after this name' }),
-        ),
-        limit: Type.Optional(
-          Type.Integer({
-            minimum: 1,
-            maximum: PAGE_MAX,
-            description: `${PAGE_DEFAULT} by default`,
-          }),
-        ),
-      },
-      { additionalProperties: false },
-    ),
+    query: strict({
+      venue: choice(
+        [...TRADING_VENUES, NO_VENUE],
+        `Symbols of this venue; \`${NO_VENUE}\`: symbols whose venue is unknown; all by default`,
+      ),
+      after: Type.Optional(symbolOf('Symbols after this name')),
+      limit: whole(1, PAGE_MAX, PAGE_DEFAULT, 'Symbols per page'),
+    }),
     answers: {
       200: {
         description: 'A page of symbols.',
         schema: Type.Object({
           data: Type.Array(SymbolSchema),
-          next: orNull(Type.String({ description: '`after` of the next page' })),
+          next: Next,
         }),
-        example: EXAMPLE,
       },
     },
     problems: ['not_ready'],
-    async handle({ query }, reply) {
+    async handle({ query, url }, reply) {
       if (!view.isReady()) return refuse(reply, 'not_ready', { retry_after_s: 1 });
-      const { rows, hasMore } = page(query.after, query.limit ?? PAGE_DEFAULT);
-      const firsts = await firstsOf(rows, store);
+      const { rows, hasMore } = pageAfter(query);
+      const firsts = await store.firsts(rows.map(({ pill }) => pill.symbol)).catch(noneIfFailed);
       const data = rows.map(({ partition, pill }) => {
         const { symbol, offset, timestamp, received_at } = pill;
         const first = firsts.get(symbol);
-        const cadence = memory.windows.peek(symbol)?.cadenceMs();
+        const cadence = cache.windows.peek(symbol)?.cadenceMs();
         return {
           symbol,
           venue: markets.venueOf(symbol) ?? null,
@@ -110,38 +94,42 @@ export function symbolsEndpoint({ view, memory, store, markets }: SymbolsOptions
         };
       });
       reply.header('cache-control', 'private, no-cache');
-      return { data, next: hasMore ? data.at(-1)!.symbol : null };
+      return { data, next: hasMore ? nextPage(url, { after: data.at(-1)!.symbol }) : null };
     },
   });
 }
 
-async function firstsOf(rows: readonly LatestRow[], store: Store): Promise<Map<string, Micros>> {
-  try {
-    return await store.firsts(rows.map(({ pill }) => pill.symbol));
-  } catch (error) {
-    if (!(error instanceof NoAnswer)) throw error;
-    return new Map();
-  }
+function noneIfFailed(error: unknown): Map<string, Micros> {
+  if (error instanceof QueryError) return new Map();
+  throw error;
 }
 
-/** Names in order are kept until there is a new one: sorting 100,000 takes 50 ms. */
-function createPages(view: LatestView) {
-  let names: string[] = [];
-  let known = -1;
-  return (after: string | undefined, limit: number) => {
-    if (view.size() !== known) {
-      known = view.size();
-      names = [...view.rows()].map(({ pill }) => pill.symbol).filter((name) => !isTestSymbol(name));
-      names.sort();
+interface SymbolsQuery {
+  readonly venue?: TradingVenue | typeof NO_VENUE;
+  readonly after?: string;
+  readonly limit?: number;
+}
+
+/**
+ * Keeps the sorted names, in all and by venue, until there is a new one: sorting 100,000 takes
+ * 50 ms.
+ */
+function createPages(view: LatestView, venueOf: Markets['venueOf']) {
+  let all: string[] = [];
+  const byVenue = new Map<SymbolsQuery['venue'], string[]>();
+  let size = -1;
+  return ({ venue, after, limit = PAGE_DEFAULT }: SymbolsQuery) => {
+    if (view.size() !== size) {
+      size = view.size();
+      all = [...view.rows()].map(({ pill }) => pill.symbol).filter((name) => !isTestSymbol(name));
+      all.sort();
+      byVenue.clear();
     }
-    let low = 0;
-    let high = after === undefined ? 0 : names.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (names[middle]! <= after!) low = middle + 1;
-      else high = middle;
-    }
-    const rows = names.slice(low, low + limit).flatMap((name) => view.get(name) ?? []);
-    return { rows, hasMore: low + limit < names.length };
+    const isThere = (name: string) => venue === undefined || venue === (venueOf(name) ?? NO_VENUE);
+    const names = byVenue.get(venue) ?? all.filter(isThere);
+    byVenue.set(venue, names);
+    const from = after === undefined ? 0 : countUpTo(names, after);
+    const rows = names.slice(from, from + limit).flatMap((name) => view.get(name) ?? []);
+    return { rows, hasMore: from + limit < names.length };
   };
 }

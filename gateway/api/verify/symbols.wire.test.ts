@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makePill } from '../../../lib/testing/pills.ts';
-import { waitFor } from '../../../lib/testing/wait.ts';
 import { formatCursor } from '../../../schemas/position.ts';
 import { formatTimestamp } from '../../../schemas/timestamp.ts';
-import { openPlatform, type Platform } from '../testing/platform.ts';
+import { makePill } from '../../../testing/pills.ts';
+import { waitFor } from '../../../testing/wait.ts';
+import { openPlatform, type Platform } from '../testing/api-platform.ts';
 
 const NAMES = ['^N225', '0700.HK', '7203.T', 'AAPL', 'USD/JPY'].sort();
 
@@ -17,16 +17,16 @@ afterAll(() => platform?.close());
 
 const list = (query: string) => platform.ask(`/api/symbols?${query}`);
 
-test('nothing yet: an empty page', async () => {
+test('no symbols yet: an empty page', async () => {
   expect((await list('')).body).toEqual({ data: [], next: null });
 });
 
-test('what exists, by name and in pages: venue, first and last pill; no test symbols', async () => {
+test('symbols by name and in pages: venue, first and last pill; no test symbols', async () => {
   const first = makePill({ symbol: '7203.T', timestamp: 1_700_000_000_000_000 }); // backfill
   await platform.write([first, makePill({ symbol: 'TEST:X' })]);
   const last = NAMES.map((symbol) => makePill({ symbol }));
   const acks = await platform.write(last);
-  const page = await waitFor('all symbols', async () => {
+  const page = await waitFor('all symbols to be listed', async () => {
     const { body } = await list('');
     const isWhole = body.data.every((one: { first_at: unknown }) => one.first_at !== null);
     return body.data.length === NAMES.length && isWhole && body;
@@ -35,13 +35,11 @@ test('what exists, by name and in pages: venue, first and last pill; no test sym
   expect(
     page.data.map((one: { symbol: string; venue: string }) => [one.symbol, one.venue]),
   ).toEqual([
-    ...[
-      ['0700.HK', 'XHKG'],
-      ['7203.T', 'XTKS'],
-      ['AAPL', null],
-      ['USD/JPY', 'FX'],
-      ['^N225', 'XTKS'],
-    ],
+    ['0700.HK', 'XHKG'],
+    ['7203.T', 'XTKS'],
+    ['AAPL', null],
+    ['USD/JPY', 'FX'],
+    ['^N225', 'XTKS'],
   ]);
   const at = NAMES.indexOf('7203.T');
   expect(page.data[1]).toMatchObject({
@@ -52,10 +50,9 @@ test('what exists, by name and in pages: venue, first and last pill; no test sym
     },
   });
   const names: string[] = [];
-  let next: string | null = '';
+  let next: string | null = '/api/symbols?limit=2';
   while (next !== null) {
-    const after: string = next === '' ? '' : `&after=${encodeURIComponent(next)}`;
-    const { body } = await list(`limit=2${after}`);
+    const { body } = await list(next.split('?')[1]!);
     expect(body.data.length).toBeLessThanOrEqual(2);
     names.push(...body.data.map((one: { symbol: string }) => one.symbol));
     next = body.next;
@@ -63,21 +60,48 @@ test('what exists, by name and in pages: venue, first and last pill; no test sym
   expect(names).toEqual(NAMES);
 });
 
-test('the usual cadence, once there are two arrivals', async () => {
+test('the symbols of one venue, in pages; those without a venue; a venue without symbols', async () => {
+  await platform.write(['6758.T', '9984.T'].map((symbol) => makePill({ symbol })));
+  const tokyo = ['6758.T', '7203.T', '9984.T', '^N225'];
+  await waitFor('the symbols of Tokyo', async () => {
+    return (await list('venue=XTKS')).body.data.length === tokyo.length;
+  });
+  const names = ({ body }: { body: { data: { symbol: string }[] } }) =>
+    body.data.map(({ symbol }) => symbol);
+  const first = await list('venue=XTKS&limit=3');
+  expect([names(first), first.body.next]).toEqual([
+    tokyo.slice(0, 3),
+    '/api/symbols?venue=XTKS&limit=3&after=9984.T',
+  ]);
+  const rest = await list(first.body.next.split('?')[1]);
+  expect([names(rest), rest.body.next]).toEqual([['^N225'], null]);
+  expect(names(await list('venue=none'))).toEqual(['AAPL']);
+  expect((await list('venue=XASX')).body).toEqual({ data: [], next: null });
+});
+
+test('the usual cadence, from the second arrival on', async () => {
   const now = Date.now() * 1000;
-  for (const ms of [4_000, 3_000, 2_000, 1_000]) {
-    await platform.write([makePill({ symbol: '0001.T', received_at: now - ms * 1000 })]);
-  }
+  // Around now, because a receive time counts only within 5 s of the append.
+  const pills = [-2_000, -1_000, 0, 1_000].map((ms) =>
+    makePill({ symbol: '0001.T', received_at: now + ms * 1000 }),
+  );
+  await platform.write(pills);
   await waitFor('the cadence', async () => {
     const { body } = await list('limit=1');
     return body.data[0].cadence_ms === 1_000;
   });
 });
 
-test.each(['limit=0', 'limit=501', 'limit=x', 'after=', 'after=bad', 'page=1', 'limit=1&limit=2'])(
-  '?%s is 400',
-  async (query) => {
-    const { status, body } = await list(query);
-    expect([status, body.code]).toEqual([400, 'parameter_invalid']);
-  },
-);
+test.each([
+  'limit=0',
+  'limit=501',
+  'limit=x',
+  'after=',
+  'after=bad',
+  'page=1',
+  'limit=1&limit=2',
+  'venue=TSE',
+])('?%s is 400', async (query) => {
+  const { status, body } = await list(query);
+  expect([status, body.code]).toEqual([400, 'parameter_invalid']);
+});

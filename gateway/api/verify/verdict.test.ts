@@ -1,60 +1,30 @@
 import { describe, expect, test } from 'vitest';
-import { verdictBody } from './body.ts';
-import { REASONS, type ReasonCode } from './reasons.ts';
-import { type Case, factsOf, judged, USUAL } from './testing/facts.ts';
+import { REASON_LIST, type ReasonCode } from './reasons.ts';
+import { VERDICT_EXAMPLE } from './schemas.ts';
+import { type Case, factsOf, judged, USUAL } from './testing/verdict-cases.ts';
 import { judge } from './verdict.ts';
+import { verdictBody } from './verdict-body.ts';
 
-test('the good answer of the contract', () => {
+test('the example of the API reference', () => {
   const facts = factsOf({});
   const body = verdictBody({ facts, judgement: judge(facts) }, 'k7f3:3-132');
+  const { market, spread, position: _, ...rest } = VERDICT_EXAMPLE;
+  const { value, n, window, median } = spread!;
   expect(body).toMatchObject({
-    subject: { symbol: '7203.T' },
-    checked_at: '2026-11-20T01:02:03.456000Z',
-    verdict: 'verified',
-    usable: true,
-    reasons: [],
-    valid_until: '2026-11-20T01:02:08.004000Z',
-    pill: {
-      cursor: '3-132',
-      id: 'p-10',
-      timestamp: '2026-11-20T01:02:03.004000Z',
-      symbol: '7203.T',
-      gross_spread_percent: 0.1261,
-      market_state: 'open',
-      confidence: 0.88,
-      received_at: '2026-11-20T01:02:03.011000Z',
-    },
-    age_ms: 452,
-    max_age_ms: 5000,
-    market: {
-      venue: 'XTKS',
-      timezone: 'Asia/Tokyo',
-      session_date: '2026-11-20',
-      now: 'open',
-      at_pill: 'open',
-      half_day: false,
-      next: { at: '2026-11-20T02:30:00Z', state: 'lunch_break' },
-      basis: 'calendar',
-      calendar_until: expect.stringMatching(/^\d{4}-\d\d-\d\d$/),
-    },
-    agreement: { pill: 'open', calendar: 'open', agrees: true },
-    generator: {
-      state: 'alive',
-      last_received_at: '2026-11-20T01:02:03.420000Z',
-      silent_ms: 36,
-      late_after_ms: 5000,
-    },
-    spread: { value: 0.1261, n: 1000, window: 'last 1000 pills', median: expect.closeTo(0.118, 6) },
-    quiet: null,
+    ...rest,
+    market: { ...market, calendar_until: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) },
+    spread: { value, n, window, median: expect.closeTo(median, 6) },
   });
   expect(Object.keys(body.pill!)).toHaveLength(8);
 });
 
-test('the lunch of the contract', () => {
+test('the example "lunch" of the contract', () => {
   const facts = factsOf({
-    ...{ now: '2026-11-20T02:45:00Z', at: '2026-11-20T02:30:00Z' },
+    now: '2026-11-20T02:45:00Z',
+    at: '2026-11-20T02:30:00Z',
     receivedAt: '2026-11-20T02:30:00.008Z',
-    ...{ heardAt: '2026-11-20T02:30:00.008Z', pill: { id: 'p-77', gross_spread_percent: 0.13 } },
+    generatorAt: '2026-11-20T02:30:00.008Z',
+    pill: { id: 'p-77', gross_spread_percent: 0.13 },
   });
   expect(verdictBody({ facts, judgement: judge(facts) }, 'k7f3:')).toMatchObject({
     verdict: 'stale',
@@ -74,44 +44,46 @@ test('the lunch of the contract', () => {
   });
 });
 
-const AWAY = (code: ReasonCode) => [{ code, detail: 'away' }];
+const fault = (code: ReasonCode) => [{ code, detail: 'unavailable' }];
 
-/** Every reason, by the one thing that is not as in the good answer. */
+/** Every reason, by the one change to the example "good" that causes it. */
 const ALONE: Readonly<Record<ReasonCode, Case>> = {
   no_pill: { pill: null },
-  id_not_found: { pill: null, faults: AWAY('id_not_found') },
-  search_incomplete: { pill: null, faults: AWAY('search_incomplete') },
-  log_unavailable: { faults: AWAY('log_unavailable') },
-  view_behind: { faults: AWAY('view_behind') },
+  id_not_found: { pill: null, faults: fault('id_not_found') },
+  search_incomplete: { pill: null, faults: fault('search_incomplete') },
+  log_unavailable: { faults: fault('log_unavailable') },
+  view_behind: { faults: fault('view_behind') },
   venue_unknown: { symbol: 'AAPL' },
   calendar_ended: { now: '2099-01-05T01:00:00Z' },
   pill_ahead: { at: '2026-11-20T01:02:05.000Z' },
   spread_history_unavailable: { spreads: USUAL.slice(0, 29), isSpreadWhole: false },
-  spread_history_short: { spreads: USUAL.slice(0, 29) },
+  spread_history_too_short: { spreads: USUAL.slice(0, 29) },
   superseded: { newer: { partition: 3, offset: 140 } },
   market_not_open: {
-    ...{ now: '2026-11-20T02:30:00.400Z', at: '2026-11-20T02:29:59.900Z' },
-    heardAt: '2026-11-20T02:30:00.300Z',
+    now: '2026-11-20T02:30:00.400Z',
+    at: '2026-11-20T02:29:59.900Z',
+    generatorAt: '2026-11-20T02:30:00.300Z',
   },
   pill_outside_session: {
-    ...{ now: '2026-11-20T00:00:01.000Z', at: '2026-11-19T23:59:58.900Z' },
-    ...{ pill: { market_state: 'pre-open' } },
+    now: '2026-11-20T00:00:01.000Z',
+    at: '2026-11-19T23:59:58.900Z',
+    pill: { market_state: 'pre-open' },
   },
   pill_too_old: { at: '2026-11-20T01:01:58.400Z' },
   pill_backfill: { pill: { backfill: true } },
-  generator_silent: { heardAt: '2026-11-20T01:01:58.400Z' },
+  generator_silent: { generatorAt: '2026-11-20T01:01:58.400Z' },
   market_state_disagrees: { pill: { market_state: 'closed' } },
   spread_outlier: { pill: { gross_spread_percent: 0.9 } },
 };
 
-test.each(Object.keys(REASONS) as ReasonCode[])('%s alone: its verdict, never usable', (code) => {
-  const { verdict, codes } = judged(ALONE[code]);
-  expect(codes).toEqual([code]);
-  expect(verdict).toBe(REASONS[code].verdict);
+const REASON_ROWS = REASON_LIST.map(({ code, verdict }) => [code, verdict] as const);
+test.each(REASON_ROWS)('%s alone: its verdict, never usable', (code, verdict) => {
+  const judgement = judged(ALONE[code]);
+  expect([judgement.codes, judgement.verdict]).toEqual([[code], verdict]);
 });
 
-test('a spread is an outlier from the limit on', () => {
-  // The median is 0, the MAD 1: a value is 0.6745 deviations for each 1.
+test('a spread at the limit is an outlier', () => {
+  // The median is 0 and the MAD 1, so a value v has the score 0.6745 v.
   const spreads = [
     ...Array.from({ length: 15 }, () => -1),
     0,
@@ -128,13 +100,19 @@ describe('the first verdict that applies, and all reasons', () => {
     [
       'everything at once',
       {
-        ...{ faults: AWAY('view_behind'), at: '2026-11-20T01:00:00Z', spreads: USUAL },
-        ...{ pill: { market_state: 'lunch', gross_spread_percent: 9 }, heardAt: null },
+        faults: fault('view_behind'),
+        at: '2026-11-20T01:00:00Z',
+        spreads: USUAL,
+        pill: { market_state: 'lunch', gross_spread_percent: 9 },
+        generatorAt: null,
       },
       'unknown',
       [
-        ...(['view_behind', 'pill_too_old', 'generator_silent'] as const),
-        ...(['market_state_disagrees', 'spread_outlier'] as const),
+        'view_behind',
+        'pill_too_old',
+        'generator_silent',
+        'market_state_disagrees',
+        'spread_outlier',
       ],
     ],
     [
@@ -150,19 +128,19 @@ describe('the first verdict that applies, and all reasons', () => {
       ['market_state_disagrees', 'spread_outlier'],
     ],
     [
-      'a newer pill: what else there is against the old one is beside the point',
+      'a newer pill: other reasons do not matter',
       { newer: { partition: 3, offset: 140 }, at: '2026-11-20T00:30:00Z' },
       'stale',
       ['superseded'],
     ],
     [
-      'nothing of the symbol, and the log away',
-      { pill: null, faults: AWAY('log_unavailable') },
+      'no pill of the symbol, and the log is unavailable',
+      { pill: null, faults: fault('log_unavailable') },
       'unknown',
       ['log_unavailable'],
     ],
   ])('%s', (_, one, verdict, codes) => {
-    const told = judged(one);
-    expect([told.verdict, told.codes]).toEqual([verdict, codes]);
+    const judgement = judged(one);
+    expect([judgement.verdict, judgement.codes]).toEqual([verdict, codes]);
   });
 });

@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Customer } from '../testing/customer.ts';
-import { type Desk, openDesk, WANTED } from './testing/desk.ts';
+import { ENDPOINT_SETTINGS, openWebhookApi, type WebhookApi } from './testing/webhook-api.ts';
 
-let desk: Desk;
+let fixture: WebhookApi;
 let customer: Customer;
 let id: string;
 
 beforeAll(async () => {
-  desk = await openDesk();
-  customer = await desk.customerOf('pro');
-  id = (await desk.make(customer, { min_spread: 1 })).endpoint.id;
+  fixture = await openWebhookApi();
+  customer = await fixture.customerOf('pro');
+  id = (await fixture.createEndpoint(customer, { min_spread: 1 })).endpoint.id;
 });
 
-afterAll(() => desk?.close());
+afterAll(() => fixture?.close());
 
 const TABLE: [object, string][] = [
   [{ url: 'http://example.com/' }, '#/url'],
@@ -48,18 +48,18 @@ const TABLE: [object, string][] = [
 
 test.each(TABLE)('%j is refused at %s', async (fields, pointer) => {
   for (const [method, to, body] of [
-    ['POST', '/api/webhooks', { ...WANTED, ...fields }],
+    ['POST', '/api/webhooks', { ...ENDPOINT_SETTINGS, ...fields }],
     ['PATCH', `/api/webhooks/${id}`, fields],
   ] as const) {
     const answer = await customer.send(method, to, body);
     expect([method, answer.status, answer.body.code]).toEqual([method, 400, 'body_invalid']);
-    const told = answer.body.errors as { pointer: string; detail: string }[];
-    expect(told.map((fault) => fault.pointer)).toContain(pointer);
-    for (const { detail } of told) expect(detail).toMatch(/^\S.*\.$/);
+    const faults = answer.body.errors as { pointer: string; detail: string }[];
+    expect(faults.map((fault) => fault.pointer)).toContain(pointer);
+    for (const { detail } of faults) expect(detail).toMatch(/^\S.*\.$/);
   }
 });
 
-test('what does not fit to what is there already is refused too', async () => {
+test('a change that contradicts the stored settings is refused too', async () => {
   const answer = await customer.send('PATCH', `/api/webhooks/${id}`, { max_spread: 0.5 });
   expect(answer.body.errors).toMatchObject([{ pointer: '#/max_spread' }]);
 });

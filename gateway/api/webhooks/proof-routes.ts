@@ -1,110 +1,72 @@
-import type { FastifyInstance } from 'fastify';
+import type { RouteOptions } from 'fastify';
 import { Type } from 'typebox';
-import { OVERLAP, SECRETS_MAX } from '../../../lib/webhooks/rotation.ts';
+import { OVERLAP, SECRETS_MAX } from '../../../domain/webhooks/secrets/rotation.ts';
+import { answerOf, bodyOf } from '../../http/answer-body.ts';
 import { refuse } from '../../http/refuse.ts';
-import { accountEndpoint } from '../account/account-endpoint.ts';
-import { STRICT } from '../account/schemas.ts';
-import { callerOf, requesterOf } from '../caller.ts';
-import { secretBody } from './endpoint-body.ts';
+import { accountRoute } from '../server/account-route.ts';
+import { requesterOf } from '../server/caller.ts';
+import { overlapOf } from '../server/schemas.ts';
+import { Queued } from './delivery-schemas.ts';
 import { refuseTests } from './endpoint-routes.ts';
-import { CHANGES, DELIVERS, refuseState } from './rules.ts';
-import {
-  endpointParams as params,
-  SECRET_EXAMPLE,
-  SecretInForceBody,
-  SecretText,
-} from './schemas.ts';
-import type { Webhooks } from './webhooks.ts';
+import { findEndpoint, ROTATES, WRITES } from './rules.ts';
+import { endpointParams as params, SecretInForceBody, SecretText } from './schemas.ts';
+import type { Webhooks } from './webhook-deps.ts';
 
-/** How each side knows the other: a challenge proves the endpoint, a secret proves the sender. */
-export function addProofRoutes(
-  app: FastifyInstance,
-  { endpoints }: Pick<Webhooks, 'endpoints'>,
-): void {
-  app.route(
-    accountEndpoint({
+/** A challenge proves that an endpoint is the customer's; a secret proves that a message is ours. */
+export function proofRoutes({ endpoints }: Pick<Webhooks, 'endpoints'>): RouteOptions[] {
+  return [
+    accountRoute({
       method: 'POST',
       url: '/api/webhooks/:id/test',
-      tag: 'webhooks',
-      summary: 'Post an endpoint.test',
+      ...WRITES,
+      summary: 'Post an endpoint.test message',
       description:
-        'At most 10 a minute of an account. What came of it is at ' +
+        'At most 10 a minute per account. For the outcome, see ' +
         'GET /api/webhooks/{id}/attempts?message_id=…',
-      access: DELIVERS,
       params,
-      answers: {
-        202: {
-          description: 'It is posted within a second or so.',
-          schema: Type.Object({ message_id: Type.String() }),
-          example: { message_id: 'msg_k3yq7v2bqm9c' },
-        },
-      },
+      answers: { 202: answerOf('Accepted; the message is posted within about a second.', Queued) },
       problems: ['object_not_found', 'state_conflict', 'too_many_attempts'],
-      ifUnknown: 'GET /api/webhooks/{id}/attempts tells; a second test does no harm.',
+      ifUnknown: 'See GET /api/webhooks/{id}/attempts; a second test does no harm.',
       async handle(request, reply) {
-        const { account } = callerOf(request);
+        const fit = ['enabled', 'pending'] as const;
+        if ((await findEndpoint(endpoints, request, reply, fit)) === undefined) return reply;
         const endpointId = request.params.id;
-        const found = await endpoints.get(account.id, endpointId);
-        if (found === undefined) return refuse(reply, 'object_not_found');
-        const refused = refuseState(reply, found, account, ['enabled', 'pending']);
-        if (refused !== undefined) return refused;
         const sent = await endpoints.test({ ...requesterOf(request), endpointId });
         if (sent === undefined) return refuse(reply, 'object_not_found');
         if (sent.kind !== 'ok') return refuseTests(reply, sent);
         return reply.code(202).send({ message_id: sent.messageId });
       },
     }),
-  );
-  app.route(
-    accountEndpoint({
+    accountRoute({
       method: 'POST',
       url: '/api/webhooks/:id/rotate-secret',
-      tag: 'webhooks',
-      summary: 'Make the next secret; the one before signs on for the overlap',
+      ...ROTATES,
+      summary: 'Create a new secret; the previous one keeps signing for the overlap',
       description:
-        'During the overlap each message carries a signature of every secret, the newest first. ' +
-        `0 ends all others at once. At most ${SECRETS_MAX} are in force at a time.`,
-      access: CHANGES,
+        'During the overlap each message carries a signature of every secret, newest first. An ' +
+        `overlap of 0 ends all others at once. At most ${SECRETS_MAX} secrets are in force.`,
       params,
-      body: Type.Object(
-        {
-          overlap_s: Type.Optional(
-            Type.Integer({ minimum: 0, maximum: OVERLAP.maxS, default: OVERLAP.defaultS }),
-          ),
-        },
-        STRICT,
-      ),
+      body: overlapOf(OVERLAP.maxS, OVERLAP.defaultS),
       bodyExample: { overlap_s: OVERLAP.defaultS },
       answers: {
-        201: {
-          description: 'The new secret, never shown again; and all in force, the newest first.',
-          schema: Type.Object({ secret: SecretText, in_force: Type.Array(SecretInForceBody) }),
-          example: {
-            secret: SECRET_EXAMPLE,
-            in_force: [
-              { created_at: '2026-11-21T01:02:03.000Z', expires_at: null },
-              {
-                created_at: '2026-11-20T01:02:03.000Z',
-                expires_at: '2026-11-22T01:02:03.000Z',
-              },
-            ],
-          },
-        },
+        201: answerOf(
+          'The new secret, which is never shown again, and all secrets in force, newest first.',
+          Type.Object({ secret: SecretText, in_force: Type.Array(SecretInForceBody) }),
+        ),
       },
       problems: ['object_not_found', 'webhook_secret_limit'],
-      ifUnknown: 'Rotate again: what the lost answer held is then in its overlap, or over.',
+      ifUnknown: 'Rotate again: the secret of the lost answer then enters its overlap or ends.',
       async handle(request, reply) {
         const endpointId = request.params.id;
         const { overlap_s: overlapS = OVERLAP.defaultS } = request.body;
         const rotated = await endpoints.rotate({ ...requesterOf(request), endpointId, overlapS });
         if (rotated === undefined) return refuse(reply, 'object_not_found');
-        const in_force = rotated.inForce.map(secretBody);
+        const in_force = rotated.inForce.map((secret) => bodyOf(SecretInForceBody, secret));
         if (rotated.kind === 'too_many') {
           return refuse(reply, 'webhook_secret_limit', { limit: SECRETS_MAX, in_force });
         }
-        reply.code(201).header('cache-control', 'no-store');
-        return reply.send({ secret: rotated.secret, in_force });
+        return reply.code(201).send({ secret: rotated.secret, in_force });
       },
     }),
-  );
+  ];
 }

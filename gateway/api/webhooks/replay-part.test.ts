@@ -1,22 +1,28 @@
 import { expect, test } from 'vitest';
-import { SETTING_DEFAULTS } from '../../../lib/webhooks/endpoint-settings.ts';
-import type { ListedEndpoint } from '../../../lib/webhooks/endpoints.ts';
+import type { ListedEndpoint } from '../../../domain/webhooks/endpoints/endpoint-operations.ts';
+import { SETTING_DEFAULTS } from '../../../domain/webhooks/endpoints/endpoint-settings.ts';
+import type { PublicPill } from '../../../schemas/public-pill.ts';
 import { formatTimestamp } from '../../../schemas/timestamp.ts';
 import type { History, Page } from '../history/history.ts';
 import type { PageState } from '../history/page-token.ts';
-import type { HistoryPill } from '../history/rows.ts';
-import { type ReplayAsk, type ReplayPart, readReplay } from './replay.ts';
+import { type ReplayAsk, type ReplayPart, readReplay } from './replay-part.ts';
 
 const PARTITIONS = 2;
 const OFFSETS = 11_000;
 const AT = 1_800_000_000_000_000;
 
-function pillAt(partition: number, offset: number): HistoryPill {
+function pillAt(partition: number, offset: number): PublicPill {
   const time = formatTimestamp(AT + offset);
   return {
-    ...{ cursor: `${partition}-${offset}`, prev: null, id: `p-${offset}`, timestamp: time },
-    ...{ symbol: `S${partition}`, gross_spread_percent: 0.1, market_state: 'open' },
-    ...{ confidence: offset % 3 === 0 ? 1 : 0, received_at: time },
+    cursor: `${partition}-${offset}`,
+    prev: null,
+    id: `p-${offset}`,
+    timestamp: time,
+    symbol: `S${partition}`,
+    gross_spread_percent: 0.1,
+    market_state: 'open',
+    confidence: offset % 3 === 0 ? 1 : 0,
+    received_at: time,
   };
 }
 
@@ -24,13 +30,13 @@ const LOG = Array.from({ length: PARTITIONS }, (_, partition) =>
   Array.from({ length: OFFSETS }, (_, offset) => pillAt(partition, offset)),
 ).flat();
 
-const WANTED = LOG.filter(({ confidence }) => confidence === 1);
+const MATCHING = LOG.filter(({ confidence }) => confidence === 1);
 
-/** Pages as long as they come, as a page that has used up its time is short. */
+/** History in pages of these lengths: a page that used up its time is short. */
 function historyOf(lengths: readonly number[]): History {
   let asked = 0;
   return {
-    async places({ state, limit }) {
+    async byPosition({ state, limit }) {
       const [partition, offset] = state?.at ?? [0, -1];
       const from = partition * OFFSETS + offset + 1;
       const length = Math.min(limit, lengths[asked++ % lengths.length]!);
@@ -42,17 +48,22 @@ function historyOf(lengths: readonly number[]): History {
       const next = isEnd ? undefined : { at, stored: null };
       return { data, next, position, asOf: {} as Page['asOf'], isFinal: true };
     },
-    times: () => Promise.reject(new Error('not asked by time')),
+    byTime: () => Promise.reject(new Error('not asked by time')),
   };
 }
 
 const endpoint = {
-  ...{ id: 'whe_aaaaaaaaaaaa', accountId: 'acc_a' },
+  id: 'whe_aaaaaaaaaaaa',
+  accountId: 'acc_a',
   filter: { ...SETTING_DEFAULTS, minConfidence: 1 },
 } as unknown as ListedEndpoint;
 const question: ReplayAsk['question'] = {
-  ...{ kind: 'places', symbol: undefined, epoch: 'k7', isGranted: false },
-  ...{ after: undefined, until: { kind: 'position', offsets: new Map() } },
+  kind: 'position',
+  symbol: undefined,
+  epoch: 'k7',
+  isGranted: false,
+  after: undefined,
+  until: { kind: 'position', offsets: new Map() },
 };
 
 async function parts(history: History, text = 'a range'): Promise<ReplayPart[]> {
@@ -76,32 +87,32 @@ const cursorsOf = (all: readonly ReplayPart[]) =>
     ),
   );
 
-test('messages are the same ones wherever pages end', async () => {
+test('messages are the same wherever pages end', async () => {
   const whole = await parts(historyOf([5_000]));
-  const wanted = WANTED.map(({ cursor }) => cursor);
-  expect(cursorsOf(whole)).toEqual(wanted);
+  const expected = MATCHING.map(({ cursor }) => cursor);
+  expect(cursorsOf(whole)).toEqual(expected);
   for (const lengths of [[2_000], [1_701, 3_333], [4_999, 1]]) {
     const split = await parts(historyOf(lengths));
     expect(split.length).toBeGreaterThan(1);
-    expect(cursorsOf(split)).toEqual(wanted);
+    expect(cursorsOf(split)).toEqual(expected);
     expect(idsOf(split)).toEqual(idsOf(whole));
   }
 });
 
-test('the position of a part is where its messages end, though its page went further', async () => {
-  const told = await parts(historyOf([3_333]));
+test('the position of a part is where its messages end, even if its page extends further', async () => {
+  const read = await parts(historyOf([3_333]));
   let seen = 0;
-  for (const [at, part] of told.entries()) {
+  for (const [at, part] of read.entries()) {
     seen += part.pills;
-    if (at === told.length - 1) break;
-    const last = WANTED[seen - 1]!.cursor;
+    if (at === read.length - 1) break;
+    const last = MATCHING[seen - 1]!.cursor;
     const isInFirst = last.startsWith('0-');
     expect(part.position).toBe(isInFirst ? `k7:${last}` : `k7:0-${OFFSETS - 1},${last}`);
   }
-  expect(told.length).toBeGreaterThan(2);
+  expect(read.length).toBeGreaterThan(2);
 });
 
-test('another range or another filter makes other messages', async () => {
+test('another range or filter makes other messages', async () => {
   const ids = idsOf(await parts(historyOf([5_000])));
   const others = idsOf(await parts(historyOf([5_000]), 'another range'));
   expect(others).toHaveLength(ids.length);

@@ -1,17 +1,17 @@
 import { request } from 'undici';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { readPepper } from '../../../lib/access/pepper.ts';
-import { makePill } from '../../../lib/testing/pills.ts';
-import { SETTING_DEFAULTS } from '../../../lib/webhooks/endpoint-settings.ts';
-import { createEndpoints } from '../../../lib/webhooks/endpoints.ts';
-import { createSeal } from '../../../lib/webhooks/sealing.ts';
+import { readPepper } from '../../../domain/access/pepper.ts';
+import { createSeal } from '../../../domain/access/sealing.ts';
+import { createEndpoints } from '../../../domain/webhooks/endpoints/endpoint-operations.ts';
+import { SETTING_DEFAULTS } from '../../../domain/webhooks/endpoints/endpoint-settings.ts';
 import { formatCursor } from '../../../schemas/position.ts';
 import { formatTimestamp } from '../../../schemas/timestamp.ts';
-import { openPlatform, type Platform } from '../testing/platform.ts';
+import { makePill } from '../../../testing/pills.ts';
+import { openPlatform, type Platform } from '../testing/api-platform.ts';
 
 const PILLS = 130;
 let platform: Platform;
-/** Address of the first API; the platform asks it with GET alone. */
+/** Address of the first API; the platform itself only sends GET requests to it. */
 let base: string;
 let firstAt: number;
 let cursors: string[];
@@ -26,7 +26,7 @@ beforeAll(async () => {
   firstAt = Math.min(...pills.map(({ timestamp }) => timestamp));
   const acks = await platform.write([...pills, makePill({ symbol: 'TEST:A' })]);
   cursors = acks.map(({ partition, offset }) => formatCursor(partition, offset));
-  await platform.stored();
+  await platform.waitUntilStored();
 });
 
 afterAll(() => platform?.close());
@@ -40,10 +40,13 @@ async function enabledEndpoint(settings: object): Promise<string> {
   const seal = createSeal(readPepper(namespace.env.KEY_PEPPER_FILE!));
   const endpoints = createEndpoints({ db, seal, checkUrl: async () => undefined });
   const made = await endpoints.create({
-    ...{ accountId: account.id, actor: 'system' },
+    accountId: account.id,
+    actor: 'system',
     settings: {
       ...SETTING_DEFAULTS,
-      ...{ url: 'https://example.com/', eventTypes: ['pill.published'], ...settings },
+      url: 'https://example.com/',
+      eventTypes: ['pill.published'],
+      ...settings,
     },
   });
   if (made.kind !== 'ok') throw new Error(made.kind);
@@ -79,30 +82,34 @@ async function messages() {
 const pillsOf = (rows: Awaited<ReturnType<typeof messages>>) =>
   rows.flatMap(({ json }) => json.data.pills as { cursor: string; symbol: string }[]);
 
-test('a range of the log comes as messages of up to 50 pills, once however often it is asked', async () => {
+test('a range of the log becomes messages of up to 50 pills, once however often it is requested', async () => {
   const ask = { epoch: platform.namespace.settings.epoch, until: platform.end() };
   const first = await replay(ask);
   expect(first.status).toBe(202);
   expect(first.body).toEqual({
-    ...{ queued_messages: 3, pills: PILLS, position: platform.end(), next: null },
+    queued_messages: 3,
+    pills: PILLS,
+    position: platform.end(),
+    next: null,
   });
   const rows = await messages();
   expect(rows.map(({ pills }) => pills)).toEqual([50, 50, 30]);
   expect(rows.every(({ json }) => json.data.replayed === true)).toBe(true);
   expect(new Set(rows.map(({ json }) => json.type))).toEqual(new Set(['pills.published']));
-  const told = pillsOf(rows);
-  // All but the test symbol's, which nobody named.
-  expect(told.map(({ cursor }) => cursor).sort()).toEqual(cursors.slice(0, PILLS).sort());
+  const listed = pillsOf(rows);
+  // All pills but those of the test symbol, which the endpoint does not name.
+  expect(listed.map(({ cursor }) => cursor).sort()).toEqual(cursors.slice(0, PILLS).sort());
   const { data } = (await platform.ask(`/api/pills?symbol=7203.T&epoch=${ask.epoch}&limit=1`)).body;
-  expect(told.find(({ cursor }) => cursor === data[0].cursor)).toEqual({
-    ...{ epoch: ask.epoch, ...data[0] },
+  expect(listed.find(({ cursor }) => cursor === data[0].cursor)).toEqual({
+    epoch: ask.epoch,
+    ...data[0],
   });
   const again = await replay(ask);
   expect(again.body).toMatchObject({ queued_messages: 0, pills: PILLS });
   expect(await messages()).toHaveLength(3);
 });
 
-test('the filters of the endpoint choose, and its one symbol is meant', async () => {
+test('the filters of the endpoint apply, and its only symbol is implied', async () => {
   id = await enabledEndpoint({ symbols: ['7203.T'], minConfidence: 50 });
   const from = formatTimestamp(firstAt);
   const { body } = await replay({ from });
@@ -112,7 +119,7 @@ test('the filters of the endpoint choose, and its one symbol is meant', async ()
   );
 });
 
-test('a test symbol comes to whom names it', async () => {
+test('a test symbol reaches only an endpoint that names it', async () => {
   id = await enabledEndpoint({ symbols: ['TEST:A'] });
   const { body } = await replay({ epoch: platform.namespace.settings.epoch });
   expect(body).toMatchObject({ queued_messages: 1, pills: 1 });
@@ -132,7 +139,7 @@ test.each([
   expect(answer.body.errors[0].pointer).toBe(pointer);
 });
 
-test('a foreign log is no range', async () => {
+test('a position of another log is refused', async () => {
   const answer = await replay({ epoch: 'nobodys' });
   expect(answer.body.code).toBe('position_unknown');
 });

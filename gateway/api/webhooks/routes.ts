@@ -1,16 +1,18 @@
-import type { FastifyInstance } from 'fastify';
-import { addAttemptRoutes } from './attempt-routes.ts';
-import { addDeliveryRoutes } from './delivery-routes.ts';
-import { addEndpointRoutes } from './endpoint-routes.ts';
-import { addProofRoutes } from './proof-routes.ts';
-import { addReplayRoute } from './replay-route.ts';
-import type { Webhooks } from './webhooks.ts';
+import type { RouteOptions } from 'fastify';
+import { attemptRoutes } from './attempt-routes.ts';
+import { deliveryRoutes } from './delivery-routes.ts';
+import { endpointRoutes } from './endpoint-routes.ts';
+import { proofRoutes } from './proof-routes.ts';
+import { replayRoute } from './replay-route.ts';
+import type { Webhooks } from './webhook-deps.ts';
 
 /** All routes about webhooks. */
-export function addWebhookRoutes(app: FastifyInstance, webhooks: Webhooks): void {
-  addEndpointRoutes(app, webhooks);
-  addProofRoutes(app, webhooks);
-  addDeliveryRoutes(app, webhooks);
-  addAttemptRoutes(app, webhooks);
-  addReplayRoute(app, webhooks);
+export function webhookRoutes(webhooks: Webhooks): RouteOptions[] {
+  return [
+    ...endpointRoutes(webhooks),
+    ...proofRoutes(webhooks),
+    ...deliveryRoutes(webhooks),
+    ...attemptRoutes(webhooks),
+    replayRoute(webhooks),
+  ];
 }

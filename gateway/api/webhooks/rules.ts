@@ -1,50 +1,68 @@
-import type { FastifyReply } from 'fastify';
-import type { AccountAccess } from '../../../lib/access/access.ts';
-import type { ListedEndpoint } from '../../../lib/webhooks/endpoints.ts';
-import type { EndpointStanding } from '../../../lib/webhooks/standing.ts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type {
+  Endpoints,
+  ListedEndpoint,
+} from '../../../domain/webhooks/endpoints/endpoint-operations.ts';
+import type { EndpointState } from '../../../domain/webhooks/endpoints/endpoint-state.ts';
 import { refuse } from '../../http/refuse.ts';
-import type { AccountRule } from '../access-rule.ts';
+import { type AccountRule, ownAccount, SIGNED_IN, withFreshFactor } from '../server/access-rule.ts';
+import { callerOf } from '../server/caller.ts';
 import { stateOf } from './endpoint-body.ts';
 
-/** A leaked key must not have what the account is told sent elsewhere, nor end it. */
-export const CHANGES: AccountRule = {
-  by: 'account',
-  accepts: ['session'],
-  capability: 'webhooks',
-  isMetered: false,
-};
+/** Endpoints: need no capability, because after a downgrade they can still be read and deleted. */
+export const READS = route(ownAccount('webhooks:read'));
+export const DELETES = route(ownAccount('webhooks:write'));
 
-/** Stays after a downgrade: what there is can be looked at, and removed (by session). */
-export const LOOKS: AccountRule = {
-  by: 'account',
-  accepts: ['key', 'session'],
-  scope: 'read',
-  isMetered: false,
-};
+/** Deliveries and their attempts. */
+export const READS_DELIVERIES = route(ownAccount('webhooks:read', 'webhooks'));
 
-/** About messages: a program of the customer may see to its own deliveries. */
-export const DELIVERS: AccountRule = { ...LOOKS, capability: 'webhooks' };
+/** Posts messages: by key too. */
+export const WRITES = route(ownAccount('webhooks:write', 'webhooks'));
 
-/** Answers 409 unless the endpoint is in a state that it may be posted to in. */
-export function refuseState(
-  reply: FastifyReply,
-  endpoint: ListedEndpoint,
-  account: AccountAccess,
-  fit: readonly EndpointStanding[] = ['enabled'],
-): FastifyReply | undefined {
-  const state = stateOf(endpoint, account);
-  if (fit.includes(state)) return undefined;
-  return refuse(reply, 'state_conflict', { detail: WHY[state], state });
+/** Changes where messages go: by key too, for infrastructure as code. */
+export const CHANGES = route(withFreshFactor(WRITES.access));
+
+/**
+ * A new secret of an existing endpoint: by session only, because a leaked key must not replace what
+ * the receiver trusts. A key gets the secret of an endpoint that it creates.
+ */
+export const ROTATES = route(withFreshFactor({ ...SIGNED_IN, capability: 'webhooks' }));
+
+function route(access: AccountRule) {
+  return { tag: 'webhooks', access };
 }
 
-const WHY: Readonly<Record<EndpointStanding, string>> = {
+/**
+ * Finds the endpoint of a request. Unless it exists and is in one of the states `fit`, answers 404
+ * or 409.
+ * @param fit undefined = any state
+ */
+export async function findEndpoint(
+  endpoints: Endpoints,
+  request: FastifyRequest & { readonly params: { readonly id: string } },
+  reply: FastifyReply,
+  fit?: readonly EndpointState[],
+): Promise<ListedEndpoint | undefined> {
+  const { account } = callerOf(request);
+  const endpoint = await endpoints.get(account.id, request.params.id);
+  if (endpoint === undefined) {
+    refuse(reply, 'object_not_found');
+    return undefined;
+  }
+  const state = stateOf(endpoint, account);
+  if (fit === undefined || fit.includes(state)) return endpoint;
+  refuse(reply, 'state_conflict', { detail: STATE_REASONS[state], state });
+  return undefined;
+}
+
+const STATE_REASONS: Readonly<Record<EndpointState, string>> = {
   pending:
-    'The endpoint is pending: its answer to endpoint.test must hold the challenge first; see ' +
-    'POST /api/webhooks/{id}/test.',
+    'The endpoint is pending: it must first answer an endpoint.test message with its challenge; ' +
+    'see POST /api/webhooks/{id}/test.',
   enabled: 'The endpoint is enabled.',
-  disabled: 'The endpoint is disabled: enable it first, at PATCH /api/webhooks/{id}.',
+  disabled: 'The endpoint is disabled: enable it first at PATCH /api/webhooks/{id}.',
   over_limit:
-    'The tier has fewer places than the account has endpoints, and older ones have them: delete ' +
-    'one of those, or change to a tier with more.',
-  not_entitled: 'The account has no tier with webhooks now.',
+    'The account has more endpoints than its tier allows, and older endpoints take precedence: ' +
+    'delete one of those, or change to a tier that allows more.',
+  not_entitled: 'The tier of the account does not include webhooks.',
 };

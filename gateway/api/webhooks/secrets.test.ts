@@ -1,28 +1,28 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readPepper } from '../../../lib/access/pepper.ts';
-import { createSeal } from '../../../lib/webhooks/sealing.ts';
-import { secretBytes } from '../../../lib/webhooks/secret.ts';
-import { type Desk, openDesk } from './testing/desk.ts';
+import { readPepper } from '../../../domain/access/pepper.ts';
+import { createSeal } from '../../../domain/access/sealing.ts';
+import { secretBytes } from '../../../domain/webhooks/secrets/secret.ts';
+import { openWebhookApi, type WebhookApi } from './testing/webhook-api.ts';
 
-/** What must never be seen in clear anywhere. */
+/** Secrets that must never appear in clear text anywhere. */
 const SECRETS: string[] = [];
 const CREDENTIAL = 'Bearer very-private-credential-of-a-customer';
-let desk: Desk;
+let fixture: WebhookApi;
 
 beforeAll(async () => {
-  desk = await openDesk();
+  fixture = await openWebhookApi();
 });
 
-afterAll(() => desk?.close());
+afterAll(() => fixture?.close());
 
-test('secrets overlap, three at the most; without an overlap all others end at once', async () => {
-  const customer = await desk.customerOf('pro');
-  const { endpoint, secret } = await desk.make(customer);
+test('at most three secrets overlap; without an overlap all others end at once', async () => {
+  const customer = await fixture.customerOf('pro');
+  const { endpoint, secret } = await fixture.createEndpoint(customer);
   const to = `/api/webhooks/${endpoint.id}/rotate-secret`;
-  const seal = createSeal(readPepper(desk.namespace.env.KEY_PEPPER_FILE!));
+  const seal = createSeal(readPepper(fixture.namespace.env.KEY_PEPPER_FILE!));
   const inForce = async () => {
-    const rows = await desk.db
+    const rows = await fixture.db
       .selectFrom('webhook_secrets')
       .select('sealed')
       .where('endpoint_id', '=', endpoint.id)
@@ -47,13 +47,15 @@ test('secrets overlap, three at the most; without an overlap all others end at o
   SECRETS.push(last.body.secret);
   expect(await inForce()).toEqual([keyOf(last.body.secret)]);
   expect(last.body.in_force).toHaveLength(1);
-  const actions = (await desk.auditOf(customer)).map(({ action }) => action);
+  const actions = (await fixture.auditOf(customer)).map(({ action }) => action);
   expect(actions.filter((action) => action === 'webhook.secret_rotated')).toHaveLength(3);
 });
 
-test('no secret is in clear in the database, the audit log or what the process wrote', async () => {
-  const customer = await desk.customerOf('pro');
-  SECRETS.push((await desk.make(customer, { headers: { Authorization: CREDENTIAL } })).secret);
+test('no secret is in clear text in the database, the audit log or the output of the process', async () => {
+  const customer = await fixture.customerOf('pro');
+  SECRETS.push(
+    (await fixture.createEndpoint(customer, { headers: { Authorization: CREDENTIAL } })).secret,
+  );
   const tables = [
     'webhook_endpoints',
     'webhook_secrets',
@@ -62,13 +64,13 @@ test('no secret is in clear in the database, the audit log or what the process w
   ] as const;
   const texts = await Promise.all(
     tables.map(async (table) => {
-      const rows = await desk.db.selectFrom(table).selectAll().execute();
+      const rows = await fixture.db.selectFrom(table).selectAll().execute();
       return JSON.stringify(rows, (_, value) =>
         value?.type === 'Buffer' ? Buffer.from(value.data).toString('latin1') : value,
       );
     }),
   );
-  const written = [...texts, desk.api.output()];
+  const written = [...texts, fixture.api.output()];
   expect(SECRETS.length).toBeGreaterThanOrEqual(4);
   for (const text of written) {
     expect(text.length).toBeGreaterThan(100);
@@ -78,6 +80,6 @@ test('no secret is in clear in the database, the audit log or what the process w
       expect(text).not.toContain(secretBytes(secret).toString('latin1'));
     }
   }
-  // A URL may hold a token: the database must have it, logs must not.
-  for (const text of [texts[3], desk.api.output()]) expect(text).not.toContain('in-the-url');
+  // A URL may contain a token: the database needs it, logs must not have it.
+  for (const text of [texts[3], fixture.api.output()]) expect(text).not.toContain('in-the-url');
 });

@@ -4,8 +4,9 @@ import './style/base.css';
 import './style/bar.css';
 import './style/controls.css';
 import './style/market.css';
+import './style/symbol.css';
 import './style/narrow.css';
-import { openFeed } from './feed/feed.ts';
+import { openFeed } from './feed/market-feed.ts';
 import { Page } from './view/page.tsx';
 import { applyTheme } from './view/theme.tsx';
 

@@ -1,7 +1,7 @@
 import type { Database } from '../../../lib/postgres/database.ts';
-import { waitFor } from '../../../lib/testing/wait.ts';
+import { waitFor } from '../../../testing/wait.ts';
 
-/** A client of the stream, as much of it as reading needs. */
+/** The part of a stream client that reading needs. */
 interface Client {
   until(type: 'welcome' | 'live'): Promise<unknown>;
   send(frame: object): void;
@@ -21,7 +21,7 @@ export function readyPid(db: Database, name: string, oldPid: number): Promise<nu
   });
 }
 
-/** Follows `*`, from a position or from now on. */
+/** Subscribes to `*`, from a position or from now on. */
 export async function subscribe(client: Client, resume?: string): Promise<void> {
   await client.until('welcome');
   const more = resume === undefined ? { snapshot: false } : { resume };

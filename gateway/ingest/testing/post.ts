@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'undici';
+import { afterAll, beforeAll } from 'vitest';
 import { readAll } from '../../../lib/kafka/read-all.ts';
-import type { Namespace } from '../../../lib/testing/namespace.ts';
 import { createDecoder } from '../../../schemas/avro.ts';
-import { topicName } from '../../../schemas/topics.ts';
+import { topicName } from '../../../schemas/topic-catalogue.ts';
+import { startIngest } from '../../../testing/ingest-process.ts';
+import { createNamespace, type Namespace } from '../../../testing/namespace.ts';
 
-/** A pill as a generator sends it; `fields` replace what matters to the test. */
+/** A pill as a generator sends it; `fields` replace the values that matter to the test. */
 export const pillOf = (fields: object = {}) => ({
   id: randomUUID(),
   timestamp: new Date().toISOString(),
@@ -29,17 +31,21 @@ export interface PostOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Posts over connections that are kept, as a generator does. */
-export interface Generator {
-  /** @param body text is sent as it is, all else as JSON */
-  post(url: string, body: unknown, options?: Omit<PostOptions, 'url'>): Promise<Answer>;
-  close(): Promise<void>;
-}
-
-export function openGenerator(): Generator {
+/** Starts an ingest process, and posts to it over kept-alive connections, as a generator does. */
+export async function openTestIngest() {
+  const namespace = await createNamespace();
+  const ingest = await startIngest(namespace);
   const agent = new Agent({ connections: 64, pipelining: 1 });
   return {
-    async post(url, body, { type = 'application/json', headers = {} } = {}) {
+    namespace,
+    ingest,
+    /** @param body text is sent as it is, anything else as JSON */
+    async post(body: unknown, options: PostOptions = {}): Promise<Answer> {
+      const {
+        url = `${ingest.url}/api/pillole`,
+        type = 'application/json',
+        headers = {},
+      } = options;
       const answer = await request(url, {
         method: 'POST',
         headers: { 'content-type': type, ...headers },
@@ -49,11 +55,29 @@ export function openGenerator(): Generator {
       const text = await answer.body.text();
       return { status: answer.statusCode, headers: answer.headers, text, json: JSON.parse(text) };
     },
-    close: () => agent.close(),
+    async close(): Promise<void> {
+      await agent.close();
+      await ingest.process.stop();
+    },
   };
 }
 
-/** All pills in the log of a namespace, each with its place. */
+/** An ingest process for the tests of a file, and posts to it. */
+export function useIngest() {
+  let setup: Awaited<ReturnType<typeof openTestIngest>>;
+  beforeAll(async () => {
+    setup = await openTestIngest();
+    await setup.ingest.process.ready();
+  });
+  afterAll(() => setup?.close());
+  return {
+    /** Available in tests. */
+    opened: () => setup,
+    post: (body: unknown, options?: PostOptions) => setup.post(body, options),
+  };
+}
+
+/** All pills in the log of a namespace, each with its cursor. */
 export async function readPills({ client, schemas, name }: Namespace) {
   await schemas.register('pills');
   const decoder = createDecoder('pill', schemas.writerSchemas);

@@ -1,18 +1,16 @@
-/** The symbol that plays what a client must be able to bear. */
-export const CHAOS_SYMBOL = 'TEST:CHAOS';
-/** Its pills: one a step, step n at n × 500 ms after 1970-01-01T00:00:00Z. */
+/** Interval of its pills: one per step, step n at n × 500 ms after 1970-01-01T00:00:00Z. */
 export const CHAOS_STEP_MS = 500;
-/** Then it begins anew: half a minute. */
+/** The schedule repeats after this many steps: half a minute. */
 export const CHAOS_CYCLE = 60;
 
-/** What happens at a step, beside its pill. Contract: README.md tells the same. */
+/** The effect of a step besides its pill. Contract: README.md documents the same. */
 export const CHAOS_STEPS = {
   pill: { meaning: 'One pill, whose `prev` is the one before.' },
   withhold: { meaning: 'The pill is not sent.' },
   gap: {
-    meaning: 'A `gap` frame tells what was withheld, then the pill, whose `prev` was not sent.',
+    meaning: 'A `gap` frame names the withheld pills, then the pill, whose `prev` was not sent.',
   },
-  repeat: { meaning: 'The pill of the step before again, same id and cursor, then the pill.' },
+  repeat: { meaning: 'The pill of the previous step again, same id and cursor, then the pill.' },
   late: { meaning: 'The pill has `late` and a timestamp 10 s old; `latest` mode leaves it out.' },
   drain: { meaning: 'The pill, then a `drain` frame.' },
   close_4000: { meaning: 'The pill, a heartbeat, close code 4000.' },
@@ -21,7 +19,7 @@ export const CHAOS_STEPS = {
 
 export type ChaosStep = keyof typeof CHAOS_STEPS;
 
-/** By the remainder of the pill's offset by 60; all others are `pill`. */
+/** Steps by the remainder of the pill's offset modulo 60; all others are `pill`. */
 export const CHAOS_SCHEDULE: Readonly<Record<number, ChaosStep>> = {
   10: 'withhold',
   11: 'withhold',

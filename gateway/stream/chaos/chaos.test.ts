@@ -1,27 +1,28 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { packageRoot } from '../../../lib/root.ts';
-import { QUIET_REASONS } from '../../../lib/signal/silence.ts';
-import type { Connection } from '../live/connection.ts';
-import type { ResumeRequest } from '../live/protocol.ts';
-import type { ResumeDesk } from '../past/resume.ts';
-import { framesOf, pillsOf } from '../testing/client.ts';
+import { QUIET_REASONS } from '../../../domain/market/quiet/silence.ts';
+import { packageRoot } from '../../../lib/files/package-root.ts';
+import type { Connection } from '../hub/stream-connection.ts';
+import type { ResumeRequest } from '../protocol/parse-frame.ts';
+import { CHAOS_SYMBOL } from '../protocol/subscription.ts';
+import type { Resumer } from '../replay/resume.ts';
 import { faultOfFrame } from '../testing/frame-check.ts';
 import { createModel, type FakeSocket } from '../testing/model.ts';
+import { framesOf, pillsOf } from '../testing/stream-client.ts';
 import { AVRO_CODEC } from '../wire/avro-codec.ts';
 import type { Codec } from '../wire/codec.ts';
 import { JSON_CODEC } from '../wire/json-codec.ts';
 import { createChaos, withoutChaos } from './chaos.ts';
-import { CHAOS_SCHEDULE, CHAOS_STEP_MS, CHAOS_STEPS, CHAOS_SYMBOL } from './chaos-schedule.ts';
+import { CHAOS_SCHEDULE, CHAOS_STEP_MS, CHAOS_STEPS } from './chaos-schedule.ts';
 
 const PARTITION = 2;
-/** The wall's clock at the model's zero: a cycle begins a step later. */
+/** The wall clock at time zero of the model: a cycle begins one step later. */
 const START_MS = 1_800_000_000_000 - CHAOS_STEP_MS;
 const FIRST = 1_800_000_000_000 / CHAOS_STEP_MS;
 const cursor = (step: number) => `${PARTITION}-${FIRST + step}`;
 
-function createStage() {
+function createFixture() {
   const model = createModel();
   const connections = new Set<Connection>();
   const chaos = createChaos({
@@ -44,7 +45,7 @@ function createStage() {
       socket.connection!.receive(Buffer.from(JSON.stringify(frame)), false);
       return socket;
     },
-    /** Plays steps. */
+    /** Runs steps. */
     play(steps: number, inEach: () => void = () => undefined) {
       for (let step = 0; step < steps; step += 1) {
         for (let tick = 0; tick < 5; tick += 1) {
@@ -58,8 +59,8 @@ function createStage() {
   };
 }
 
-/** What a client was told, short: pills by their step, all else by type. */
-function told({ frames, closed }: FakeSocket): string[] {
+/** The frames of a client in short form: pills by their step, all others by type. */
+function outline({ frames, closed }: FakeSocket): string[] {
   for (const frame of frames) expect(faultOfFrame(frame)).toBeUndefined();
   const texts = frames.flatMap((frame) => {
     const pills = pillsOf(frame);
@@ -74,25 +75,25 @@ const range = (from: number, to: number) =>
 const HELLO = ['welcome', 'subscribed', 'live'];
 
 describe.each([JSON_CODEC, AVRO_CODEC])('a cycle in $name', (codec) => {
-  test('to the first close, then to the second, as the schedule says', () => {
-    const { connect, play } = createStage();
+  test('runs to the first close, then to the second, as the schedule says', () => {
+    const { connect, play } = createFixture();
     const first = connect([CHAOS_SYMBOL], { snapshot: false }, codec);
     play(50);
-    expect(told(first)).toEqual([
+    expect(outline(first)).toEqual([
       ...[...HELLO, 'gap', ...range(0, 9), 'gap', ...range(13, 19), '19', ...range(20, 29)],
       ...['30 late', ...range(31, 40), 'drain', ...range(41, 44), 'heartbeat', '4000'],
     ]);
     const second = connect([CHAOS_SYMBOL], { snapshot: false }, codec);
     play(20);
-    expect(told(second)).toEqual([...[...HELLO, 'gap', ...range(50, 55), 'error', '4001']]);
+    expect(outline(second)).toEqual([...[...HELLO, 'gap', ...range(50, 55), 'error', '4001']]);
     const third = connect([CHAOS_SYMBOL], { snapshot: false }, codec);
     play(10);
-    expect(told(third)).toEqual([...HELLO, 'gap', 'gap', ...range(73, 79)]);
+    expect(outline(third)).toEqual([...HELLO, 'gap', 'gap', ...range(73, 79)]);
   });
 });
 
-test('each misbehaviour is told in the words of the protocol', () => {
-  const { connect, play } = createStage();
+test('each fault is reported in the terms of the protocol', () => {
+  const { connect, play } = createFixture();
   const socket = connect([CHAOS_SYMBOL], { snapshot: false });
   play(45);
   const pills = socket.frames.flatMap(pillsOf);
@@ -112,8 +113,8 @@ test('each misbehaviour is told in the words of the protocol', () => {
   expect(socket.closed).toEqual({ code: 4000, reason: 'drain' });
 });
 
-test('latest mode leaves the late pill out, a filter keeps pills away, and both are counted', () => {
-  const { connect, play } = createStage();
+test('latest mode leaves out the late pill, a filter rejects pills, and both are counted', () => {
+  const { connect, play } = createFixture();
   const latest = connect([CHAOS_SYMBOL], { mode: 'latest', snapshot: false });
   const filtered = connect([CHAOS_SYMBOL], { filter: { min_spread: 0.4 }, snapshot: false });
   play(46);
@@ -124,8 +125,8 @@ test('latest mode leaves the late pill out, a filter keeps pills away, and both 
   );
 });
 
-test('no other connection notices it, and its own other symbols lose nothing', () => {
-  const { model, connect, play } = createStage();
+test('other connections and other symbols of the connection are not affected', () => {
+  const { model, connect, play } = createFixture();
   const others = [['*'], ['AA'], ['TEST:OTHER']].map((symbols) => connect(symbols));
   const both = connect([CHAOS_SYMBOL, 'AA']);
   const star = connect(['*']);
@@ -142,19 +143,19 @@ test('no other connection notices it, and its own other symbols lose nothing', (
   }
   for (const player of [both, star]) {
     expect(player.closed?.code).toBe(4000);
-    // All up to the last position has come, and nothing after it.
+    // Everything up to the last position has arrived, and nothing after it.
     const own = player.frames.flatMap(pillsOf).filter(({ symbol }) => symbol === 'AA');
     expect(own.length).toBeGreaterThan(40);
     const { position } = framesOf(player.frames, 'heartbeat').at(-1)!;
     expect(position).toContain(own.at(-1)!.cursor);
     expect(position).not.toContain(`${PARTITION}-`);
   }
-  expect(model.board.get(CHAOS_SYMBOL)).toBeUndefined();
-  expect([...model.board.offsets.keys()]).not.toContain(PARTITION);
+  expect(model.latestPills.get(CHAOS_SYMBOL)).toBeUndefined();
+  expect([...model.latestPills.offsets.keys()]).not.toContain(PARTITION);
 });
 
-test('a chain begins anew for who comes back, and after a stall', () => {
-  const { model, chaos, connect, play } = createStage();
+test('a chain starts over after a reconnect and after a stall', () => {
+  const { model, chaos, connect, play } = createFixture();
   const socket = connect([CHAOS_SYMBOL], { snapshot: false });
   play(3);
   const send = (op: string) =>
@@ -166,20 +167,20 @@ test('a chain begins anew for who comes back, and after a stall', () => {
   model.pass(20 * CHAOS_STEP_MS);
   chaos.tick();
   model.pass(0);
-  expect(told(socket).filter((text) => text === 'gap' || Number(text) >= 0)).toEqual([
+  expect(outline(socket).filter((text) => text === 'gap' || Number(text) >= 0)).toEqual([
     ...['gap', '0', '1', '2', 'gap', '5', '6', 'gap', '26'],
   ]);
 });
 
-test('nobody there: nothing is made; a clock that was set back begins anew', () => {
+test('without clients no pill is generated; after the clock was set back the schedule starts over', () => {
   const published: unknown[] = [];
   let nowMs = 1_800_000_000_000;
-  const seats: never[] = [];
+  const subscribers: never[] = [];
   const chaos = createChaos({
     hub: {
       publish: (pills) => published.push(...pills),
       flush: () => undefined,
-      seatsNaming: () => seats,
+      subscribersNaming: () => subscribers,
     },
     partition: PARTITION,
     connections: () => [],
@@ -190,7 +191,7 @@ test('nobody there: nothing is made; a clock that was set back begins anew', () 
     chaos.tick();
   }
   expect(published).toEqual([]);
-  seats.push({ outbox: { push: () => undefined } } as never);
+  subscribers.push({ outbox: { push: () => undefined } } as never);
   nowMs += CHAOS_STEP_MS;
   chaos.tick();
   nowMs -= 3_600_000;
@@ -200,16 +201,16 @@ test('nobody there: nothing is made; a clock that was set back begins anew', () 
   expect(published).toHaveLength(2);
 });
 
-test('a position made from cursors resumes all other symbols', () => {
-  const asked: (ResumeRequest | undefined)[] = [];
-  const desk: ResumeDesk = {
-    reach(request) {
-      asked.push(request);
-      return { kind: 'nothing' };
+test('a position assembled from cursors resumes all other symbols', () => {
+  const requests: (ResumeRequest | undefined)[] = [];
+  const resumer: Resumer = {
+    resume(request) {
+      requests.push(request);
+      return { kind: 'none' };
     },
     close: () => undefined,
   };
-  const { reach } = withoutChaos(desk, PARTITION);
+  const { resume } = withoutChaos(resumer, PARTITION);
   const position = {
     epoch: 'e1',
     offsets: new Map([
@@ -219,11 +220,11 @@ test('a position made from cursors resumes all other symbols', () => {
   };
   const since = { kind: 'since', since: 7 } as const;
   const subscription = { mode: 'all', backfill: false, filter: undefined } as const;
-  const asker = { accountId: 'acc_test', symbols: ['AA'], named: new Map(), subscription };
-  reach({ kind: 'position', position }, asker);
-  reach(since, asker);
-  reach(undefined, asker);
-  expect(asked).toEqual([
+  const scope = { accountId: 'acc_test', symbols: ['AA'], named: new Map(), subscription };
+  resume({ kind: 'position', position }, scope);
+  resume(since, scope);
+  resume(undefined, scope);
+  expect(requests).toEqual([
     { kind: 'position', position: { epoch: 'e1', offsets: new Map([[0, 5]]) } },
     since,
     undefined,
@@ -234,16 +235,16 @@ describe('README.md', () => {
   const text = readFileSync(path.join(packageRoot, 'gateway', 'stream', 'README.md'), 'utf8');
   const rows = [...text.matchAll(/^\| ([\d, ]+|others) \| `(\w+)` \| (.+) \|$/gm)];
 
-  test('tells the schedule that is played', () => {
-    const played = rows.flatMap(([, steps, kind]) =>
+  test('documents the schedule', () => {
+    const documented = rows.flatMap(([, steps, kind]) =>
       steps === 'others' ? [] : steps!.split(', ').map((step) => [step, kind]),
     );
-    expect(Object.fromEntries(played)).toEqual(CHAOS_SCHEDULE);
+    expect(Object.fromEntries(documented)).toEqual(CHAOS_SCHEDULE);
     const meanings = rows.map(([, , kind, meaning]) => [kind, { meaning }]);
     expect(Object.fromEntries(meanings)).toEqual(CHAOS_STEPS);
   });
 
-  test('tells every reason of quiet, and its examples have the documented form', () => {
+  test('documents every reason of quiet, with examples that match the schema', () => {
     const reasons = [...text.matchAll(/^\| `(\w+)` \| (.+) \|$/gm)];
     const meanings = reasons.map(([, reason, meaning]) => [reason, { meaning }]);
     expect(Object.fromEntries(meanings)).toEqual(QUIET_REASONS);

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Client, closeClients, connect } from '../testing/client.ts';
-import { faultOfAnswers } from './testing/answers.ts';
+import { type Client, closeClients, connect } from '../testing/stream-client.ts';
+import { faultOfAnswers } from './testing/expected-answers.ts';
 import { closeRawClients, type RawClient } from './testing/raw-client.ts';
-import { startTestStream, type TestStream } from './testing/server.ts';
+import { startTestStream, type TestStream } from './testing/test-stream.ts';
 import { closeFrame, encodeFrame, fragments, OPCODE, textFrame } from './testing/wire.ts';
 
 let stream: TestStream;
@@ -17,7 +17,7 @@ beforeEach(async () => {
   await other.until('welcome');
 });
 
-/** Whatever one connection did, another is served. */
+/** After each test another connection must still be served. */
 afterEach(async () => {
   other.send({ op: 'ping', id: 'other' });
   expect(await other.until('pong')).toMatchObject({ id: 'other' });
@@ -34,17 +34,17 @@ const padded = (bytes: number) => PING.padEnd(bytes, ' ');
 const control = (opcode: number, bytes: number, fin = true) =>
   encodeFrame({ opcode, fin, payload: Buffer.alloc(bytes, 'x') });
 
-/** What the connection was told after `welcome`, heartbeats apart. */
-const told = (client: RawClient) =>
+/** The frames after `welcome`, without heartbeats. */
+const answersOf = (client: RawClient) =>
   client.frames
     .slice(1)
     .filter(({ type }) => type !== 'heartbeat')
     .map(({ type, id, code }) => [type, id ?? code]);
 
-/** The server ends TCP without a close frame, as uWS does for what breaks RFC 6455. */
+/** The server ends TCP without a close frame, as uWS does for violations of RFC 6455. */
 const CUT = { code: undefined, reason: '', tcp: 'end' };
 
-describe('a message that is allowed is answered', () => {
+describe('a valid message is answered', () => {
   const [head, tail] = [PING.slice(0, 9), PING.slice(9)];
   const [first, last] = fragments(head, tail) as [Buffer, Buffer];
   test.each<[string, Buffer[]]>([
@@ -58,23 +58,23 @@ describe('a message that is allowed is answered', () => {
   ])('%s', async (_what, frames) => {
     const client = await stream.open();
     client.write(...frames);
-    await client.until('pong', () => told(client).length > 0);
-    expect(told(client)).toEqual([['pong', '1']]);
+    await client.until('pong', () => answersOf(client).length > 0);
+    expect(answersOf(client)).toEqual([['pong', '1']]);
     expect(faultOfAnswers(client)).toBeUndefined();
   });
 
   test('byte by byte', async () => {
     const client = await stream.open();
     for (const byte of textFrame(PING)) client.write(Buffer.of(byte));
-    await client.until('pong', () => told(client).length > 0);
-    expect(told(client)).toEqual([['pong', '1']]);
+    await client.until('pong', () => answersOf(client).length > 0);
+    expect(answersOf(client)).toEqual([['pong', '1']]);
   });
 
-  test('two in one segment, in their order', async () => {
+  test('two in one segment, in order', async () => {
     const client = await stream.open();
     client.write(textFrame(PING), textFrame('{"op":"ping","id":"2"}'));
-    await client.until('two pongs', () => told(client).length > 1);
-    expect(told(client)).toEqual([
+    await client.until('two pongs', () => answersOf(client).length > 1);
+    expect(answersOf(client)).toEqual([
       ['pong', '1'],
       ['pong', '2'],
     ]);
@@ -85,12 +85,12 @@ describe('a message that is allowed is answered', () => {
     const bytes = Buffer.from('{"op":"ping","id":"€"}');
     const at = bytes.indexOf('€') + 1;
     client.write(...fragments(bytes.subarray(0, at), bytes.subarray(at)));
-    await client.until('pong', () => told(client).length > 0);
-    expect(told(client)).toEqual([['pong', '€']]);
+    await client.until('pong', () => answersOf(client).length > 0);
+    expect(answersOf(client)).toEqual([['pong', '€']]);
   });
 });
 
-describe('a message that is not of ours is answered by an error, and the connection goes on', () => {
+describe('an invalid message is answered by an error, and the connection stays open', () => {
   test.each<[string, Buffer, string]>([
     ['binary', encodeFrame({ opcode: OPCODE.binary, payload: Buffer.from(PING) }), 'text_only'],
     ['an empty binary one', control(OPCODE.binary, 0), 'text_only'],
@@ -100,8 +100,8 @@ describe('a message that is not of ours is answered by an error, and the connect
   ])('%s: %s', async (_what, frame, code) => {
     const client = await stream.open();
     client.write(frame, textFrame(PING));
-    await client.until('two answers', () => told(client).length > 1);
-    expect(told(client)).toEqual([
+    await client.until('two answers', () => answersOf(client).length > 1);
+    expect(answersOf(client)).toEqual([
       ['error', code],
       ['pong', '1'],
     ]);
@@ -109,33 +109,33 @@ describe('a message that is not of ours is answered by an error, and the connect
   });
 });
 
-describe('over our own limit of 4 KiB it is told so, and closed with 4506', () => {
+describe('a message over the limit of 4 KiB is refused and closed with 4506', () => {
   test.each<[string, Buffer[]]>([
     ['a frame', [textFrame(padded(4_097))]],
     ['fragments together', fragments(padded(4_000), ' '.repeat(97))],
-    ['the most that is read', [textFrame(padded(16_384))]],
+    ['the largest message that is read', [textFrame(padded(16_384))]],
   ])('%s', async (_what, frames) => {
     const client = await stream.open();
     client.write(...frames);
     expect((await client.ended).code).toBe(4506);
-    expect(told(client)).toEqual([['error', 'frame_too_large']]);
+    expect(answersOf(client)).toEqual([['error', 'frame_too_large']]);
   });
 });
 
-describe('what RFC 6455 forbids ends the connection, unanswered', () => {
+describe('a violation of RFC 6455 ends the connection without an answer', () => {
   test.each<[string, Buffer[]]>([
     ['a frame over 16 KiB', [textFrame(padded(16_385))]],
     ['fragments over 16 KiB together', fragments(padded(16_000), ' '.repeat(385))],
     [
       'a length of 16 KiB and a byte, nothing sent',
-      [encodeFrame({ ...text(''), toldLength: 16_385n })],
+      [encodeFrame({ ...text(''), claimedLength: 16_385n })],
     ],
-    ['a length of 2^63', [encodeFrame({ ...text(''), toldLength: 1n << 63n, lengthBytes: 8 })]],
+    ['a length of 2^63', [encodeFrame({ ...text(''), claimedLength: 1n << 63n, lengthBytes: 8 })]],
     ['a ping over 125 bytes', [control(OPCODE.ping, 126)]],
     ['a close over 125 bytes', [control(OPCODE.close, 126)]],
     ['a ping in fragments', [control(OPCODE.ping, 5, false)]],
     ['a close in fragments', [control(OPCODE.close, 2, false)]],
-    ['a continuation of nothing', [control(OPCODE.continuation, 5)]],
+    ['a continuation without a message', [control(OPCODE.continuation, 5)]],
     ['a message inside another', [...fragments('{', '}').slice(0, 1), textFrame(PING)]],
     ...[3, 4, 5, 6, 7, 11, 12, 13, 14, 15].map((opcode): [string, Buffer[]] => [
       `the reserved opcode ${opcode}`,
@@ -154,16 +154,16 @@ describe('what RFC 6455 forbids ends the connection, unanswered', () => {
     const client = await stream.open();
     client.write(...frames);
     expect(await client.ended).toEqual(CUT);
-    expect(told(client)).toEqual([]);
+    expect(answersOf(client)).toEqual([]);
     expect(client.controls).toEqual([]);
   });
 
-  test('a frame without a mask is never obeyed', async () => {
+  test('an unmasked frame is never executed', async () => {
     const client = await stream.open();
-    // uWS takes four bytes of the payload for the mask: what comes out is no frame of ours.
+    // uWS takes four bytes of the payload as the mask, which yields an invalid frame.
     client.write(encodeFrame({ ...text(PING), mask: null }), Buffer.alloc(4));
-    await client.until('an answer', () => told(client).length > 0 || client.socket.closed);
-    expect(told(client).filter(([type]) => type === 'pong')).toEqual([]);
+    await client.until('an answer', () => answersOf(client).length > 0 || client.socket.closed);
+    expect(answersOf(client).filter(([type]) => type === 'pong')).toEqual([]);
   });
 });
 
@@ -180,17 +180,17 @@ describe('control frames', () => {
     const [first, last] = fragments('{"op":"ping"', ',"id":"1"}') as [Buffer, Buffer];
     client.write(first, control(OPCODE.ping, 3));
     await client.until('pong', () => client.controls.length > 0);
-    expect(told(client)).toEqual([]);
+    expect(answersOf(client)).toEqual([]);
     client.write(last);
-    await client.until('the answer', () => told(client).length > 0);
-    expect(told(client)).toEqual([['pong', '1']]);
+    await client.until('the answer', () => answersOf(client).length > 0);
+    expect(answersOf(client)).toEqual([['pong', '1']]);
   });
 
-  test('a pong that nobody asked for is nothing', async () => {
+  test('an unsolicited pong is ignored', async () => {
     const client = await stream.open();
     client.write(...Array.from({ length: 50 }, () => control(OPCODE.pong, 5)), textFrame(PING));
-    await client.until('the answer', () => told(client).length > 0);
-    expect(told(client)).toEqual([['pong', '1']]);
+    await client.until('the answer', () => answersOf(client).length > 0);
+    expect(answersOf(client)).toEqual([['pong', '1']]);
     expect(client.controls).toEqual([]);
   });
 
@@ -198,7 +198,7 @@ describe('control frames', () => {
     const client = await stream.open();
     client.write(...Array.from({ length: 30 }, () => control(OPCODE.ping, 0)));
     expect(await client.ended).toEqual({ code: 4006, reason: 'too_fast', tcp: 'end' });
-    expect(told(client)).toEqual([['error', 'too_fast']]);
+    expect(answersOf(client)).toEqual([['error', 'too_fast']]);
     expect(faultOfAnswers(client)).toBeUndefined();
   });
 });
@@ -232,11 +232,11 @@ describe('a close frame', () => {
     expect(await client.ended).toEqual({ code: 1005, reason: '', tcp: 'end' });
   });
 
-  test('what follows it is not read', async () => {
+  test('ends the reading: later frames are ignored', async () => {
     const client = await stream.open();
     client.write(closeFrame(1000), textFrame(PING), control(OPCODE.ping, 3));
     expect(await client.ended).toMatchObject({ code: 1000 });
-    expect(told(client)).toEqual([]);
+    expect(answersOf(client)).toEqual([]);
     expect(client.controls.map(({ opcode }) => opcode)).toEqual([OPCODE.close]);
   });
 });

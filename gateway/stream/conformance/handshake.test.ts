@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { waitFor } from '../../../lib/testing/wait.ts';
-import { type Client, closeClients, connect } from '../testing/client.ts';
+import { waitFor } from '../../../testing/wait.ts';
+import { type Client, closeClients, connect } from '../testing/stream-client.ts';
 import {
   closeRawClients,
   type HandshakeShape,
@@ -10,7 +10,7 @@ import {
   type RawClient,
   STREAM_PATH,
 } from './testing/raw-client.ts';
-import { startTestStream, type TestStream } from './testing/server.ts';
+import { startTestStream, type TestStream } from './testing/test-stream.ts';
 import { closeFrame, encodeFrame, OPCODE, textFrame } from './testing/wire.ts';
 
 let stream: TestStream;
@@ -25,7 +25,7 @@ beforeEach(async () => {
   await other.until('welcome');
 });
 
-/** Whatever one connection did, another is served, and new ones are. */
+/** After each test other connections must still be served, and new ones accepted. */
 afterEach(async () => {
   other.send({ op: 'ping', id: 'other' });
   expect(await other.until('pong')).toMatchObject({ id: 'other' });
@@ -53,7 +53,7 @@ async function metric(name: string): Promise<number> {
 }
 
 describe('a handshake', () => {
-  test('is answered as RFC 6455 says, with our subprotocol where it is offered', async () => {
+  test('is answered as RFC 6455 requires, with our subprotocol if it is offered', async () => {
     const client = await shake({ headers: { 'Sec-WebSocket-Protocol': 'x, pills.v1.json' } });
     const accept = createHash('sha1')
       .update('dGhlIHNhbXBsZSBub25jZQ==258EAFA5-E914-47DA-95CA-C5AB0DC85B11')
@@ -71,7 +71,7 @@ describe('a handshake', () => {
     },
   );
 
-  test('offers no extension, whatever is asked for', async () => {
+  test('negotiates no extension', async () => {
     const client = await shake({
       headers: { 'Sec-WebSocket-Extensions': 'permessage-deflate; client_max_window_bits' },
     });
@@ -130,7 +130,7 @@ describe('a handshake', () => {
     expect(await client.ended).toMatchObject({ tcp: 'end' });
   });
 
-  test('may come byte by byte after its first line', async () => {
+  test('may arrive byte by byte after its first line', async () => {
     const client = await openRaw(stream.port);
     const text = handshakeText({ headers: { 'X-API-Key': stream.key } });
     const at = text.indexOf('\r\n') + 2;
@@ -140,7 +140,7 @@ describe('a handshake', () => {
     expect(client.frames[0]).toMatchObject({ type: 'welcome' });
   });
 
-  test('has to be waited for: what comes with it is not read (RFC 6455 section 4.1)', async () => {
+  test('must be answered first: frames sent with it are not read (RFC 6455 section 4.1)', async () => {
     const client = await openRaw(stream.port);
     const handshake = handshakeText({ headers: { 'X-API-Key': stream.key } });
     client.write(handshake, textFrame('{"op":"ping","id":"early"}'));
@@ -151,7 +151,7 @@ describe('a handshake', () => {
     expect(pongs()).toEqual(['later']);
   });
 
-  test('that never ends is cut, unanswered', async () => {
+  test('that never ends is cut without an answer', async () => {
     const texts = [
       '',
       handshakeText().slice(0, 40),
@@ -171,9 +171,9 @@ describe('a handshake', () => {
 
 describe('a peer that goes away', () => {
   const countOf = () => metric('pillole_stream_connections');
-  /** Only the witness of this test is left: nothing is counted for those that are gone. */
+  /** Only the witness of this test is left: closed connections are not counted. */
   const forgotten = () =>
-    waitFor('the others to be forgotten', async () => (await countOf()) === 1);
+    waitFor('the other connections to be removed', async () => (await countOf()) === 1);
 
   test('during the handshake, by a reset', async () => {
     for (let at = 1; at < 150; at += 10) {
@@ -184,10 +184,10 @@ describe('a peer that goes away', () => {
     await forgotten();
   });
 
-  test.each(['reset', 'end', 'close frame'])('while its key is looked up, by a %s', async (way) => {
+  test.each(['reset', 'end', 'close frame'])('while its key is checked, by a %s', async (way) => {
     const code = way === 'close frame' ? 1000 : undefined;
     for (let left = 10; left > 0; left -= 1) {
-      // A key that is not known yet has to be asked for.
+      // An unknown key requires a database lookup.
       const key = await stream.newKey('pro');
       const client = await openRaw(stream.port);
       stream.proxy.set('', 'frozen');
@@ -199,7 +199,7 @@ describe('a peer that goes away', () => {
         else if (way === 'end') client.socket.end();
         else client.write(closeFrame(1000));
         const ending = await client.ended;
-        // On a machine that is busy the look-up may have been given up before.
+        // On a busy machine the lookup may have timed out before.
         if (client.frames.length === 0) expect(ending.code).toBe(code);
         else expect(client.frames).toMatchObject([{ code: 'accounts_unavailable', close: 4003 }]);
       } finally {
@@ -218,7 +218,7 @@ describe('a peer that goes away', () => {
     await forgotten();
   });
 
-  test('in the middle of a frame, is cut when it ends its half', async () => {
+  test('in the middle of a frame, is cut when it half-closes', async () => {
     const client = await stream.open();
     client.write(textFrame('{"op":"ping"}').subarray(0, 9));
     client.write(encodeFrame({ opcode: OPCODE.pong, payload: Buffer.alloc(0) }).subarray(0, 1));

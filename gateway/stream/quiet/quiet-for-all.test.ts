@@ -13,7 +13,7 @@ const IN_SESSION = '2026-11-20T01:00:00Z';
 const shape = ({ symbol, reason, over }: QuietFrame) => [symbol, reason, over === true];
 
 describe('the generator', () => {
-  test('all are told that it is silent, once, and that it is back', () => {
+  test('is reported silent to all connections once, and alive again', () => {
     const { socket, publish, pass, generator } = subscribed(IN_SESSION, ['0700.HK']);
     expect(generator()).toMatchObject({ state: 'never', age_ms: null, in_session: null });
     pass(3, () => publish(['7203.T']));
@@ -34,7 +34,7 @@ describe('the generator', () => {
     ]);
   });
 
-  test('test symbols do not show that it lives; while all markets rest its silence is no news', () => {
+  test('is not kept alive by test symbols; its silence is not reported while all markets are closed', () => {
     const { socket, publish, pass, generator } = subscribed('2026-11-21T02:00:00Z', ['7203.T']);
     publish(['7203.T']);
     pass(60, () => publish(['TEST:A']));
@@ -42,13 +42,29 @@ describe('the generator', () => {
     expect(silencesOf(socket)).toEqual([]);
   });
 
-  test('is not blamed while the log is away, nor at once when it is back', () => {
-    const { socket, publish, pass, hear } = subscribed(IN_SESSION, ['7203.T']);
+  test('is in session by the symbols that have a calendar, beside others without one', () => {
+    const open = subscribed(IN_SESSION, ['*']);
+    open.publish(['BTC/USD']);
+    open.pass(1);
+    expect(open.generator().in_session).toBe(null);
+    open.publish(['7203.T']);
+    expect(open.generator().in_session).toBe(true);
+    const closed = subscribed('2026-11-21T02:00:00Z', ['*']);
+    closed.publish(['7203.T', 'BTC/USD']);
+    expect(closed.generator().in_session).toBe(false);
+    // After the end of the calendars, none says anything.
+    const unknown = subscribed('2031-03-04T02:00:00Z', ['*']);
+    unknown.publish(['7203.T']);
+    expect(unknown.generator().in_session).toBe(null);
+  });
+
+  test('is not reported silent during an outage of the log, nor right after it', () => {
+    const { socket, publish, pass, setReceiving } = subscribed(IN_SESSION, ['7203.T']);
     pass(3, () => publish(['7203.T']));
     const before = quietsOf(socket).length;
-    hear(false);
+    setReceiving(false);
     pass(60);
-    hear(true);
+    setReceiving(true);
     pass(4);
     expect(quietsOf(socket)).toHaveLength(before);
     expect(silencesOf(socket)).toEqual([]);
@@ -65,7 +81,7 @@ describe('a subscription to *', () => {
   const TOKYO = Array.from({ length: 3_000 }, (_, n) => `${1_000 + n}.T`);
   const KONG = Array.from({ length: 2_000 }, (_, n) => `${n}.HK`);
 
-  test('is told of thousands in sums of their venue: how many, the first, since when', () => {
+  test('gets summaries by venue: count, first symbols, and since when', () => {
     const { socket, publish, pass, passUntil } = subscribed('2026-11-20T02:29:58Z', ['*']);
     pass(2, () => publish([...TOKYO, ...KONG]));
     passUntil('2026-11-20T02:31:00Z');
@@ -83,37 +99,68 @@ describe('a subscription to *', () => {
     ]);
     publish(KONG.slice(0, 1_999));
     pass(5);
-    expect(quietsOf(socket).at(-1)).toMatchObject({ count: 1, symbols: ['1999.HK'] });
-    publish(KONG);
-    pass(5);
     const over = { venue: 'XHKG', reason: 'generator_late', over: true, count: 0, symbols: [] };
     expect(quietsOf(socket).at(-1)).toMatchObject(over);
-    // Who comes now is told of what is quiet now.
+    publish(KONG);
+    pass(5);
+    // Few summaries were sent for thousands of symbols.
     expect(quietsOf(socket).length).toBeLessThan(10);
   });
 
-  test('who comes later, and who could not be told, has the same sums in the end', () => {
+  test('gets no summary of a venue while any of its symbols sends, nor a count that changes', () => {
+    const { socket, publish, pass } = subscribed(IN_SESSION, ['*']);
+    const all = ['7203.T', '6758.T', '9984.T', '0700.HK'];
+    pass(20, () => publish(all));
+    // 6758.T is late at once, 9984.T now and then; 7203.T keeps sending.
+    pass(300, (second) => {
+      publish(second % 30 < 5 ? ['7203.T', '9984.T', '0700.HK'] : ['7203.T', '0700.HK']);
+    });
+    expect(quietsOf(socket)).toEqual([]);
+    // Tokyo stops, Hong Kong does not.
+    pass(20, () => publish(['0700.HK']));
+    expect(quietsOf(socket)).toMatchObject([
+      { venue: 'XTKS', reason: 'generator_late', count: 3, since: `2026-11-20T01:00:19${MICROS}` },
+    ]);
+    publish(['7203.T', '0700.HK']);
+    pass(6, () => publish(['7203.T', '0700.HK']));
+    expect(quietsOf(socket).slice(1)).toMatchObject([
+      { venue: 'XTKS', reason: 'generator_late', over: true, count: 0 },
+    ]);
+  });
+
+  test('an interruption of the log makes no venue silent', () => {
+    const { socket, publish, pass, setReceiving } = subscribed(IN_SESSION, ['*']);
+    pass(10, () => publish(['7203.T', '6758.T']));
+    pass(20, () => publish(['7203.T']));
+    setReceiving(false);
+    pass(60);
+    setReceiving(true);
+    pass(20, () => publish(['7203.T']));
+    expect(quietsOf(socket)).toEqual([]);
+  });
+
+  test('a late subscriber and a blocked one end up with the same summaries', () => {
     const model = createQuietModel('2026-11-20T02:29:59Z');
-    const deaf = model.connect(400);
-    model.send(deaf, { op: 'subscribe', symbols: ['*'], snapshot: false });
+    const blocked = model.connect(400);
+    model.send(blocked, { op: 'subscribe', symbols: ['*'], snapshot: false });
     model.publish([...TOKYO.slice(0, 50), ...KONG.slice(0, 50)]);
     model.pass(10);
-    const queued = deaf.connection!.outbox.queueBytes;
+    const queued = blocked.connection!.outbox.queueBytes;
     model.pass(600, (second) => {
       if (second % 30 === 0) model.publish([KONG[second]!]);
     });
     model.publish(KONG.slice(0, 50));
     model.pass(2);
-    // The pills wait for it, no word of what was quiet does.
-    expect(quietsOf(deaf)).toEqual([]);
-    expect(deaf.connection!.outbox.queueBytes).toBeGreaterThan(queued);
-    model.pass(20, () => deaf.read(1e12));
+    // Pills are queued for it, but no quiet frames.
+    expect(quietsOf(blocked)).toEqual([]);
+    expect(blocked.connection!.outbox.queueBytes).toBeGreaterThan(queued);
+    model.pass(20, () => blocked.read(1e12));
     const late = model.connect();
     model.send(late, { op: 'subscribe', symbols: ['*'], snapshot: false });
     model.settle();
     const now = (frames: readonly QuietFrame[]) =>
       frames.filter(({ over, count }) => over === undefined && count !== undefined);
     expect(now(quietsOf(late)).map(({ venue }) => venue)).toContain('XTKS');
-    expect(now(quietsOf(deaf))).toEqual(now(quietsOf(late)));
+    expect(now(quietsOf(blocked))).toEqual(now(quietsOf(late)));
   });
 });

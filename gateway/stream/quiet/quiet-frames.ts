@@ -1,52 +1,66 @@
 import { formatTimestamp } from '../../../schemas/timestamp.ts';
-import type { Group, Told } from './quiet-watch.ts';
+import { LIMITS } from '../limits.ts';
+import { encodeFrame } from '../protocol/server-frames.ts';
+import { ALL_SYMBOLS } from '../protocol/subscription.ts';
+import type { QuietGroup, QuietState } from './quiet-groups.ts';
 
-/** Symbols that a summary names; the rest is counted. */
-export const SUMMARY_SYMBOLS = 20;
-
-/** `quiet` of a symbol that somebody named: why no pill comes, since when, until when. */
-export function quietFrame({ symbol, venue, lateAfterMs, over, ...quiet }: Told): Buffer {
-  return frame({
-    ...{ symbol, venue, reason: quiet.reason },
-    ...{ since: time(quiet.sinceMs), until: time(quiet.untilMs) },
+/** `quiet` of a named symbol: why no pills arrive, since when, and until when. */
+export function quietFrame(state: QuietState): Buffer {
+  const { symbol, venue, reason, sinceMs, untilMs, lateAfterMs, over } = state;
+  return encodeFrame({
+    type: 'quiet',
+    symbol,
+    venue,
+    reason,
+    since: time(sinceMs),
+    until: time(untilMs),
     late_after_ms: lateAfterMs,
     over: over || undefined,
   });
 }
 
-/** `quiet` of a symbol that nobody has ever sent. */
+/** `quiet` of a symbol without any pill so far. */
 export function neverSeenFrame(symbol: string): Buffer {
-  return frame({ symbol, reason: 'never_seen', since: null, until: null });
+  return encodeFrame({ type: 'quiet', symbol, reason: 'never_seen', since: null, until: null });
 }
 
 /**
- * `quiet` for those who want `*`: how many symbols of a venue are quiet now for one reason, and the
- * first of them; `over` when it is none.
+ * `quiet` for subscribers to `*`: the number of symbols of a venue that are quiet for one reason,
+ * and the first of them; none with `over`.
  */
-export function quietSummaryFrame({ venue, quiet, symbols }: Group, nowMs: number): Buffer {
-  const over = symbols.size === 0;
+export function quietSummaryFrame(
+  { venue, quiet, symbols }: QuietGroup,
+  over: boolean,
+  nowMs: number,
+): Buffer {
   const first: string[] = [];
   for (const symbol of symbols) {
-    if (first.length === SUMMARY_SYMBOLS) break;
+    if (over || first.length === LIMITS.quietSummarySymbolsMax) break;
     first.push(symbol);
   }
-  return frame({
-    ...{ symbol: '*', venue, reason: quiet.reason },
-    ...{ since: time(quiet.sinceMs), until: time(over ? nowMs : quiet.untilMs) },
-    ...{ over: over || undefined, count: symbols.size, symbols: first },
+  return encodeFrame({
+    type: 'quiet',
+    symbol: ALL_SYMBOLS,
+    venue,
+    reason: quiet.reason,
+    since: time(quiet.sinceMs),
+    until: time(over ? nowMs : quiet.untilMs),
+    over: over || undefined,
+    count: over ? 0 : symbols.size,
+    symbols: first,
   });
 }
 
-/** `quiet` for all: no pill of any symbol comes. @param untilMs when one came again */
-export function silentFrame(sinceMs: number, untilMs: number | undefined): Buffer {
-  return frame({
-    ...{ symbol: '*', reason: 'generator_silent', since: time(sinceMs), until: time(untilMs) },
-    over: untilMs === undefined ? undefined : true,
+/** `quiet` for all: no pill of any symbol arrives. @param untilMs when a pill arrived again */
+export function generatorSilentFrame(sinceMs: number, untilMs: number | undefined): Buffer {
+  return encodeFrame({
+    type: 'quiet',
+    symbol: ALL_SYMBOLS,
+    reason: 'generator_silent',
+    since: time(sinceMs),
+    until: time(untilMs),
+    over: untilMs !== undefined || undefined,
   });
-}
-
-function frame(document: object): Buffer {
-  return Buffer.from(JSON.stringify({ type: 'quiet', ...document }));
 }
 
 function time(ms: number | undefined): string | null {

@@ -6,8 +6,8 @@ const MICROS = '.000000Z';
 const IN_SESSION = '2026-11-20T01:00:00Z';
 const shape = ({ symbol, reason, over }: QuietFrame) => [symbol, reason, over === true];
 
-describe('a symbol that somebody named', () => {
-  test('was never seen: said at once after live, and over with the first pill', () => {
+describe('a named symbol', () => {
+  test('is reported as never seen right after live, until its first pill', () => {
     const { socket, publish, pass } = subscribed(IN_SESSION, ['7203.T']);
     expect(socket.frames.map(({ type }) => type)).toEqual([
       ...['welcome', 'subscribed', 'live', 'quiet'],
@@ -23,7 +23,7 @@ describe('a symbol that somebody named', () => {
     ]);
   });
 
-  test('is late after 5 s without a pill, and says when the next one has come', () => {
+  test('is late after 5 s without a pill, until the next pill arrives', () => {
     const { socket, publish, pass } = subscribed(IN_SESSION, ['7203.T']);
     pass(10, () => publish(['7203.T']));
     expect(quietsOf(socket)).toHaveLength(2);
@@ -43,12 +43,12 @@ describe('a symbol that somebody named', () => {
     expect(quietsOf(socket).slice(3)).toEqual([{ ...late, until, over: true }]);
   });
 
-  test('is patient with a slow symbol: five of its median cadences', () => {
+  test('is late only after five of its median cadences', () => {
     const { socket, publish, pass } = subscribed(IN_SESSION, ['7203.T']);
     pass(300, (second) => {
       if (second % 20 === 0) publish(['7203.T']);
     });
-    // It was late by 5 s while its pace was not known yet.
+    // The symbol was late after 5 s while its cadence was not known yet.
     const before = quietsOf(socket).length;
     pass(79);
     expect(quietsOf(socket)).toHaveLength(before);
@@ -59,11 +59,11 @@ describe('a symbol that somebody named', () => {
     });
   });
 
-  test('is judged by its new pace when it has become quicker', () => {
+  test('is judged by its new cadence when it has become faster', () => {
     const { socket, publish, pass } = subscribed(IN_SESSION, ['7203.T']);
     publish(['7203.T']);
     pass(60);
-    // Its only interval was a minute: by that it would be late in 5 minutes.
+    // By its only interval so far, a minute, the symbol would be late after 5 minutes.
     pass(5, () => publish(['7203.T']));
     const before = quietsOf(socket).length;
     pass(9);
@@ -72,7 +72,7 @@ describe('a symbol that somebody named', () => {
     ]);
   });
 
-  test('rests at lunch until it ends, and is late when nothing comes after it', () => {
+  test('has a lunch break until its end, and is late if no pill follows', () => {
     const { socket, publish, pass, passUntil } = subscribed('2026-11-20T02:29:50Z', ['7203.T']);
     pass(10, () => publish(['7203.T']));
     passUntil('2026-11-20T03:30:04Z');
@@ -88,7 +88,7 @@ describe('a symbol that somebody named', () => {
     ]);
   });
 
-  test('late before lunch is at lunch in the second in which that begins', () => {
+  test('changes from late to lunch break in the second in which the break begins', () => {
     const { socket, publish, pass, passUntil } = subscribed('2026-11-20T02:29:40Z', ['7203.T']);
     publish(['7203.T']);
     passUntil('2026-11-20T02:29:59Z');
@@ -97,7 +97,7 @@ describe('a symbol that somebody named', () => {
     expect(quietsOf(socket).at(-1)).toMatchObject({ reason: 'lunch_break' });
   });
 
-  test('a half day ends at noon, and a holiday follows: each says when it trades again', () => {
+  test('a half day ends at noon, and a holiday follows: both report the next opening', () => {
     // Christmas Eve is a half day in Hong Kong; it opens again on Monday 28 December.
     const { socket, publish, pass, passUntil } = subscribed('2026-12-24T03:59:50Z', ['0700.HK']);
     pass(10, () => publish(['0700.HK']));
@@ -109,13 +109,13 @@ describe('a symbol that somebody named', () => {
     ]);
   });
 
-  test('that sends on while its market rests is not quiet', () => {
+  test('is not quiet if it sends pills while its market is closed', () => {
     const { socket, publish, pass } = subscribed('2026-11-20T02:45:00Z', ['7203.T']);
     pass(60, () => publish(['7203.T']));
     expect(quietsOf(socket).slice(2)).toEqual([]);
   });
 
-  test('without a calendar is not called late; a test symbol is, at weekends too', () => {
+  test('is not late without a calendar; a test symbol is late even at weekends', () => {
     const { socket, publish, pass } = subscribed('2026-11-21T02:00:00Z', ['BTC/USD', 'TEST:A']);
     publish(['BTC/USD', 'TEST:A']);
     pass(6);
@@ -125,14 +125,14 @@ describe('a symbol that somebody named', () => {
     ]);
   });
 
-  test('past the end of the calendar it is unknown whether it is late', () => {
+  test('is unknown after the end of the calendar', () => {
     const { socket, publish, pass } = subscribed('2031-03-04T02:00:00Z', ['7203.T']);
     publish(['7203.T']);
     pass(6);
     expect(quietsOf(socket).at(-1)).toMatchObject({ reason: 'calendar_unknown', until: null });
   });
 
-  test('a typhoon day that is declared while it waits is told', () => {
+  test('reports a typhoon day that is declared while it is quiet', () => {
     const { socket, publish, pass, markets } = subscribed('2026-11-20T02:00:00Z', ['0700.HK']);
     publish(['0700.HK']);
     pass(10);
@@ -144,7 +144,7 @@ describe('a symbol that somebody named', () => {
     });
   });
 
-  test('who subscribes later is told what is quiet already, and nothing of what is not', () => {
+  test('is reported to a later subscriber only if it is quiet', () => {
     const model = createQuietModel('2026-11-20T02:29:59Z');
     model.publish(['7203.T', '0700.HK']);
     model.pass(8, () => model.publish(['0700.HK']));
@@ -154,7 +154,7 @@ describe('a symbol that somebody named', () => {
     expect(quietsOf(socket).map(shape)).toEqual([['7203.T', 'lunch_break', false]]);
   });
 
-  test('a pill that the filter keeps away ends the silence too; backfill does not', () => {
+  test('a rejected pill ends the quiet period too; backfill does not', () => {
     const filter = { min_confidence: 99 };
     const { socket, publish, pass } = subscribed(IN_SESSION, ['7203.T'], { filter });
     publish(['7203.T']);
@@ -168,7 +168,7 @@ describe('a symbol that somebody named', () => {
     expect(socket.frames.some(({ type }) => type === 'pill')).toBe(false);
   });
 
-  test('whose first pill comes before it was said to be quiet is not spoken of', () => {
+  test('is not reported if its first pill arrives before the report', () => {
     const model = createQuietModel(IN_SESSION);
     const socket = model.connect();
     model.send(socket, { op: 'subscribe', symbols: ['7203.T'], snapshot: false });
@@ -177,7 +177,7 @@ describe('a symbol that somebody named', () => {
     expect(quietsOf(socket)).toEqual([]);
   });
 
-  test('that nobody names any more is not told of', () => {
+  test('is not reported after it was unsubscribed', () => {
     const { socket, publish, pass, send } = subscribed(IN_SESSION, ['7203.T']);
     publish(['7203.T']);
     pass(1);

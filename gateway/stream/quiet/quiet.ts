@@ -1,134 +1,149 @@
-import type { EffectivePill } from '../../../lib/order/judge.ts';
-import { createCadences, lateAfterMs } from '../../../lib/signal/cadence.ts';
-import { type GeneratorState, generatorState } from '../../../lib/signal/generator.ts';
-import type { Markets } from '../../../lib/signal/markets.ts';
+import { createCadences, lateAfterMs } from '../../../domain/market/cadence/cadence.ts';
+import { generatorState } from '../../../domain/market/quiet/generator-state.ts';
+import type { Markets } from '../../../domain/market/quiet/markets.ts';
+import type { EffectivePill } from '../../../domain/order/judge.ts';
 import { isTestSymbol } from '../../../schemas/pill.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
-import type { LIMITS } from '../limits.ts';
-import type { Seat } from '../live/seat.ts';
-import { EVERY_SYMBOL } from '../live/subscription.ts';
-import type { Board } from '../past/board.ts';
-import { createQuietDesk } from './quiet-desk.ts';
-import { silentFrame } from './quiet-frames.ts';
-import { createQuietWatch } from './quiet-watch.ts';
+import type { Subscriber } from '../hub/subscriber.ts';
+import type { Limits } from '../limits.ts';
+import type { LatestPills } from '../log/latest-pills.ts';
+import { ALL_SYMBOLS, CHAOS_SYMBOL } from '../protocol/subscription.ts';
+import { generatorSilentFrame } from './quiet-frames.ts';
+import { createQuietNotifier } from './quiet-notifier.ts';
+import { createQuietTracker } from './quiet-tracker.ts';
 
-/** Says why nothing comes: `quiet` frames, and the generator's state in heartbeats. */
-export interface QuietTeller {
-  /** Takes what the board knows; once it does, before the first tick. */
-  seed(board: Pick<Board, 'rows'>): void;
-  /** A live pill from before the start was read again: it shows how often its symbol's come. */
-  warm(symbol: string, receivedAt: Micros): void;
-  /** Pills have come, and are on the board. Costs two look-ups for each. */
-  note(pills: readonly EffectivePill[]): void;
-  onSubscribed(seat: Seat, symbol: string): void;
-  /** Once a second. */
-  tick(): void;
-  generator(now: Micros): GeneratorState;
-}
+/** Reports why no pills arrive: `quiet` frames, and the generator's state in heartbeats. */
+export type QuietNotices = ReturnType<typeof createQuiet>;
 
 export interface QuietOptions {
   readonly markets: Markets;
   readonly symbolsMax: number;
-  readonly limits: Pick<
-    typeof LIMITS,
-    'quietChecksPerTurn' | 'quietFramesPerTurn' | 'quietTurnMs' | 'quietSummaryMs'
-  >;
+  readonly limits: Limits;
   readonly nowMicros: () => Micros;
   readonly schedule: (turn: () => void, delayMs: number) => void;
-  /** Whether pills can come: the log is there, and read to its end. */
-  readonly isHearing: () => boolean;
-  readonly seatsNaming: (symbol: string) => Iterable<Seat>;
-  readonly starSeats: () => Iterable<Seat>;
-  readonly tellAll: (frame: Buffer) => void;
+  /** Whether pills can arrive: the log is reachable and read to its end. */
+  readonly isReceiving: () => boolean;
+  readonly subscribersNaming: (symbol: string) => Iterable<Subscriber>;
+  readonly wildcardSubscribers: () => Iterable<Subscriber>;
+  /** Sends a frame to all connections. */
+  readonly broadcast: (frame: Buffer) => void;
 }
 
-/** Creates the teller. The work is done in turns, so that pills go between. */
-export function createQuiet(options: QuietOptions): QuietTeller {
-  const { limits, markets, nowMicros, schedule, isHearing } = options;
-  // One more for the generator as a whole.
+/** Creates the notices. They work in turns, so that pills are sent in between. */
+export function createQuiet(options: QuietOptions) {
+  const { limits, nowMicros, isReceiving, wildcardSubscribers } = options;
+  // The pills of `TEST:CHAOS` do not pass through `note`.
+  const subscribersNaming = (symbol: string) =>
+    symbol === CHAOS_SYMBOL ? [] : options.subscribersNaming(symbol);
+  // One slot more, for the generator as a whole.
   const cadences = createCadences(options.symbolsMax + 1);
-  const watch = createQuietWatch({
-    ...{ cadences, markets, checksPerTurn: limits.quietChecksPerTurn },
-    onChange: (told) => desk.onChange(told),
-    onGroup: (group) => desk.onGroup(group),
+  const tracker = createQuietTracker({
+    cadences,
+    markets: options.markets,
+    checksPerTurn: limits.quietChecksPerTurn,
+    onChange: (state) => notifier.onChange(state),
+    onGroup: (group) => notifier.onGroup(group),
   });
-  const desk = createQuietDesk({
-    ...{ watch, seatsNaming: options.seatsNaming, starSeats: options.starSeats },
-    ...{ framesPerTurn: limits.quietFramesPerTurn, summaryMs: limits.quietSummaryMs },
+  const notifier = createQuietNotifier({
+    tracker,
+    subscribersNaming,
+    wildcardSubscribers,
+    framesPerTurn: limits.quietFramesPerTurn,
+    summaryMs: limits.quietSummaryMs,
   });
-  let isTurnDue = false;
-  /** Of all pills, backfill too; test symbols do not show that the generator lives. */
-  let lastReceivedAt: Micros | undefined;
-  let silentSinceMs: number | undefined;
-  let hearingSince: Micros = Number.NEGATIVE_INFINITY;
+  const generator = createGeneratorWatch(options.broadcast, (now) => ({
+    lateAfterMs: lateAfterMs(cadences.medianMs(ALL_SYMBOLS)),
+    isInSession: tracker.isInSession(now / 1000),
+  }));
 
-  const hear = (receivedAt: Micros) => {
-    if (lastReceivedAt === undefined || receivedAt > lastReceivedAt) lastReceivedAt = receivedAt;
-  };
-  const turn = () => {
+  const turns = createTurns(options.schedule, () => {
     const nowMs = nowMicros() / 1000;
-    const checksLeft = watch.turn(nowMs, isHearing());
-    const framesLeft = desk.turn(nowMs, checksLeft === 0);
-    if (checksLeft > 0 || framesLeft) request(limits.quietTurnMs);
-  };
-  const request = (delayMs: number) => {
-    if (isTurnDue) return;
-    isTurnDue = true;
-    schedule(() => {
-      isTurnDue = false;
-      turn();
-    }, delayMs);
-  };
-  const generator = (now: Micros) =>
-    generatorState(
-      {
-        lastReceivedAt,
-        lateAfterMs: lateAfterMs(cadences.medianMs(EVERY_SYMBOL)),
-        isInSession: watch.isInSession(now / 1000),
-      },
-      now,
-    );
-  const watchGenerator = (now: Micros) => {
-    if (lastReceivedAt === undefined) return;
-    const lastMs = lastReceivedAt / 1000;
-    const { state, in_session, late_after_ms } = generator(now);
-    if (state === 'alive' && silentSinceMs !== undefined) {
-      options.tellAll(silentFrame(silentSinceMs, lastMs));
-      silentSinceMs = undefined;
-    }
-    const isPatient = now - hearingSince <= late_after_ms * 1000;
-    if (state !== 'silent' || isPatient || in_session === false) return;
-    if (silentSinceMs !== undefined) return;
-    silentSinceMs = lastMs;
-    options.tellAll(silentFrame(silentSinceMs, undefined));
-  };
+    const checksLeft = tracker.turn(nowMs, isReceiving());
+    const framesLeft = notifier.turn(nowMs, checksLeft === 0);
+    if (checksLeft > 0 || framesLeft) turns.request(limits.quietTurnMs);
+  });
 
   return {
-    generator,
-    seed(board) {
-      for (const { pill, receivedAt } of board.rows()) {
-        watch.seed(pill.symbol, receivedAt);
-        if (!isTestSymbol(pill.symbol)) hear(receivedAt);
+    generator: generator.state,
+    /** Takes the known symbols, once, before the first tick. */
+    seed(latestPills: Pick<LatestPills, 'rows'>) {
+      for (const { pill, receivedAt } of latestPills.rows()) {
+        tracker.seed(pill.symbol, receivedAt);
+        if (!isTestSymbol(pill.symbol)) generator.note(receivedAt);
       }
     },
+    /** Notes a live pill from before the start, for the cadence of its symbol. */
     warm: cadences.note,
-    note(pills) {
+    /** Takes new pills, which `latestPills` already has. Costs two lookups per pill. */
+    note(pills: readonly EffectivePill[]) {
       for (const { symbol, received_at: receivedAt, backfill } of pills) {
-        // Backfill shows that the generator lives, not that its signal is fresh.
-        if (!backfill) watch.note(symbol, receivedAt);
-        if (!isTestSymbol(symbol)) hear(receivedAt);
+        // Backfill shows that the generator is alive, not that the signal is fresh.
+        if (!backfill) tracker.note(symbol, receivedAt);
+        if (!isTestSymbol(symbol)) generator.note(receivedAt);
       }
-      if (lastReceivedAt !== undefined) cadences.note(EVERY_SYMBOL, lastReceivedAt);
+      const last = generator.lastReceivedAt();
+      if (last !== undefined) cadences.note(ALL_SYMBOLS, last);
     },
-    onSubscribed(seat, symbol) {
-      desk.onSubscribed(seat, symbol);
-      request(0);
+    onSubscribed(subscriber: Subscriber, symbol: string) {
+      if (symbol === CHAOS_SYMBOL) return;
+      notifier.onSubscribed(subscriber, symbol);
+      turns.request(0);
     },
+    /** Must be called once per second. */
     tick() {
-      const now = nowMicros();
-      if (isHearing()) watchGenerator(now);
-      else hearingSince = now;
-      request(0);
+      generator.tick(nowMicros(), isReceiving());
+      turns.request(0);
+    },
+  };
+}
+
+/** Runs a turn after each request; requests before that turn are merged. */
+function createTurns(schedule: QuietOptions['schedule'], turn: () => void) {
+  let isRequested = false;
+  return {
+    request(delayMs: number): void {
+      if (isRequested) return;
+      isRequested = true;
+      schedule(() => {
+        isRequested = false;
+        turn();
+      }, delayMs);
+    },
+  };
+}
+
+/** Watches the generator as a whole; backfill counts, test symbols do not. */
+function createGeneratorWatch(
+  broadcast: (frame: Buffer) => void,
+  expected: (now: Micros) => {
+    readonly lateAfterMs: number;
+    readonly isInSession: boolean | undefined;
+  },
+) {
+  let lastReceivedAt: Micros | undefined;
+  let silentSinceMs: number | undefined;
+  let receivingSince: Micros = Number.NEGATIVE_INFINITY;
+  const state = (now: Micros) => generatorState({ lastReceivedAt, ...expected(now) }, now);
+  return {
+    state,
+    lastReceivedAt: () => lastReceivedAt,
+    note(receivedAt: Micros): void {
+      if (lastReceivedAt === undefined || receivedAt > lastReceivedAt) lastReceivedAt = receivedAt;
+    },
+    tick(now: Micros, isReceiving: boolean): void {
+      if (!isReceiving) receivingSince = now;
+      if (!isReceiving || lastReceivedAt === undefined) return;
+      const lastMs = lastReceivedAt / 1000;
+      const { state: current, in_session, late_after_ms } = state(now);
+      if (current === 'alive' && silentSinceMs !== undefined) {
+        broadcast(generatorSilentFrame(silentSinceMs, lastMs));
+        silentSinceMs = undefined;
+      }
+      const isTooEarly = now - receivingSince <= late_after_ms * 1000;
+      if (current !== 'silent' || isTooEarly || in_session === false) return;
+      if (silentSinceMs !== undefined) return;
+      silentSinceMs = lastMs;
+      broadcast(generatorSilentFrame(silentSinceMs, undefined));
     },
   };
 }

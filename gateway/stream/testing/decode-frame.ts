@@ -6,7 +6,7 @@ import { formatTimestamp } from '../../../schemas/timestamp.ts';
 const type = typeOf('stream-pills');
 const HEADER = singleObjectHeader(type);
 
-/** A frame of either encoding, as the JSON of the text one. @throws when it is neither */
+/** Decodes a frame of either encoding to the JSON of the text encoding. @throws for any other */
 export function decodeFrame(bytes: Buffer, isBinary: boolean): unknown {
   if (!isBinary) return JSON.parse(bytes.toString('utf8'));
   if (!bytes.subarray(0, HEADER.length).equals(HEADER)) throw new Error('not stream-pills');

@@ -1,12 +1,12 @@
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { SERVER_FRAME_SCHEMAS } from '../contract/frame-schemas.ts';
+import { SERVER_FRAME_SCHEMAS } from '../protocol/server-frame-schemas.ts';
 
 const CHECKS = new Map(
   Object.entries(SERVER_FRAME_SCHEMAS).map(([type, schema]) => [type, Compile(schema as TSchema)]),
 );
 
-/** What a frame of the server has that its schema does not allow; undefined = nothing. */
+/** How a server frame violates its schema; undefined if it does not. */
 export function faultOfFrame(frame: unknown): string | undefined {
   const { type } = frame as { readonly type?: string };
   const check = CHECKS.get(type ?? '');

@@ -1,20 +1,21 @@
-import type { EffectivePill } from '../../../lib/order/judge.ts';
-import { generatorState } from '../../../lib/signal/generator.ts';
+import { generatorState } from '../../../domain/market/quiet/generator-state.ts';
+import type { EffectivePill } from '../../../domain/order/judge.ts';
 import { formatCursor } from '../../../schemas/position.ts';
-import type { Member } from '../door/member.ts';
+import { createHub, type HubOptions } from '../hub/hub.ts';
+import type { Principal } from '../hub/principal.ts';
+import { Connection, type ConnectionDeps } from '../hub/stream-connection.ts';
 import { LIMITS } from '../limits.ts';
-import { Connection, type House, type Socket } from '../live/connection.ts';
-import { createHub, type HubOptions } from '../live/hub.ts';
-import { createBacklog } from '../past/backlog.ts';
-import { createBoard } from '../past/board.ts';
-import { PastLostError } from '../past/past.ts';
-import { createResumeDesk, type ResumeDeskOptions } from '../past/resume.ts';
+import { createLatestPills } from '../log/latest-pills.ts';
+import { createReplayBuffer } from '../log/replay-buffer.ts';
+import { SpanLostError } from '../log/span-reader.ts';
+import { createResumer, type ResumerDeps } from '../replay/resume.ts';
 import { type Codec, isBinaryFrame } from '../wire/codec.ts';
 import { JSON_CODEC } from '../wire/json-codec.ts';
-import type { Frame } from './client.ts';
+import type { Socket } from '../wire/websocket-server.ts';
 import { decodeFrame } from './decode-frame.ts';
+import type { Frame } from './stream-client.ts';
 
-const MEMBER: Member = {
+const PRINCIPAL: Principal = {
   accountId: 'acc_test',
   tier: 'institutional',
   keyId: 'key_test',
@@ -28,14 +29,14 @@ const MEMBER: Member = {
 const PARTITIONS = [0, 1];
 const partitionOf = (symbol: string) => symbol.charCodeAt(symbol.length - 1) % 2;
 
-/** A socket with as much room as the test gives it. What is buffered arrives later, in order. */
+/** A socket with a window of fixed size; buffered frames arrive later, in order. */
 export interface FakeSocket extends Socket {
   readonly frames: Frame[];
   readonly sizes: number[];
-  /** Frames that the client wants an answer to. */
-  asked: number;
+  /** Frames that the client expects an answer to. */
+  requests: number;
   closed: { code: number; reason: string } | undefined;
-  /** Reads this many bytes; a full drain is told to the connection. */
+  /** Reads this many bytes, and notifies the connection of a drain. */
   read(bytes: number): void;
   connection: Connection | undefined;
 }
@@ -47,7 +48,7 @@ export function createFakeSocket(windowBytes: number): FakeSocket {
     address: '127.0.0.1',
     frames: [],
     sizes: [],
-    asked: 0,
+    requests: 0,
     closed: undefined,
     connection: undefined,
     buffered,
@@ -70,21 +71,21 @@ export function createFakeSocket(windowBytes: number): FakeSocket {
   };
 }
 
-/** There is no log below the model: what memory has forgotten cannot be read. */
-const NO_LOG = () => Promise.reject(new PastLostError('There is no log.'));
+/** The model has no log: evicted pills cannot be read. */
+const NO_LOG = () => Promise.reject(new SpanLostError('There is no log.'));
 
-/** A hub, a board and a clock of their own, without a log or a network. */
+/** A hub, its latest pills and a clock of their own, without a log or a network. */
 export function createModel(
   limits: Partial<Record<keyof typeof LIMITS, number>> = {},
   onSubscribed: HubOptions['onSubscribed'] = () => undefined,
-  readPast: ResumeDeskOptions['readPast'] = NO_LOG,
+  readSpans: ResumerDeps['readSpans'] = NO_LOG,
 ) {
   const queue: { at: number; action: () => void }[] = [];
   let nowMs = 0;
-  const board = createBoard('e1');
+  const latestPills = createLatestPills('e1');
   const all = { ...LIMITS, ...limits };
-  const backlog = createBacklog(all.backlogPillsMax);
-  for (const partition of PARTITIONS) backlog.begin(partition, 0);
+  const replayBuffer = createReplayBuffer(all.replayBufferPillsMax);
+  for (const partition of PARTITIONS) replayBuffer.begin(partition, 0);
   const hub = createHub({
     frameOutBytesMax: limits.frameOutBytesMax ?? LIMITS.frameOutBytesMax,
     nowMicros: () => nowMs * 1000,
@@ -92,20 +93,20 @@ export function createModel(
     schedule: (action, delayMs) => queue.push({ at: nowMs + delayMs, action }),
     onSubscribed,
   });
-  const house: House = {
+  const deps: ConnectionDeps = {
     hub,
-    board,
-    backlog,
-    resume: createResumeDesk({
-      ...{ board, backlog, limits: all },
+    latestPills,
+    replayBuffer,
+    resumer: createResumer({
+      ...{ latestPills, replayBuffer, limits: all },
       partitions: () => PARTITIONS,
       offsetsAt: async () => new Map(PARTITIONS.map((partition) => [partition, 0])),
-      begins: async () => new Map(),
-      readPast,
+      logStarts: async () => new Map(),
+      readSpans,
       onError: () => undefined,
     }),
     partitionOf,
-    isPromised: () => true,
+    isInResumeWindow: () => true,
     grant: () => 'granted',
     limits: all,
     nowMicros: () => nowMs * 1000,
@@ -123,16 +124,16 @@ export function createModel(
   const ends = new Map<number, number>();
 
   return {
-    board,
+    latestPills,
     hub,
-    house,
+    deps,
     log,
     get nowMs() {
       return nowMs;
     },
     connect(windowBytes: number, codec: Codec = JSON_CODEC): FakeSocket {
       const socket = createFakeSocket(windowBytes);
-      socket.connection = new Connection(socket, { origin: '', codec }, MEMBER, house);
+      socket.connection = new Connection(socket, codec, PRINCIPAL, deps);
       socket.connection.opened();
       return socket;
     },
@@ -142,7 +143,7 @@ export function createModel(
         const partition = partitionOf(symbol);
         const offset = (ends.get(partition) ?? -1) + 1;
         ends.set(partition, offset);
-        const row = board.get(symbol);
+        const row = latestPills.get(symbol);
         const pill: EffectivePill = {
           id: `p${partition}-${offset}`,
           timestamp: offset,
@@ -161,15 +162,15 @@ export function createModel(
           prev: backfill ? null : (row?.lastOffset ?? null),
           last: backfill ? (row?.lastOffset ?? null) : offset,
         };
-        board.advance(partition, offset);
-        board.apply(pill);
-        backlog.append(pill);
+        latestPills.advance(partition, offset);
+        latestPills.apply(pill);
+        replayBuffer.append(pill);
         log.push(pill);
         return pill;
       });
       hub.publish(made);
     },
-    /** Lets time pass, and runs what is due. */
+    /** Advances the clock, and runs the actions that are due. */
     pass(ms: number) {
       const until = nowMs + ms;
       for (;;) {

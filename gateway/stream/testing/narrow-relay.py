@@ -1,8 +1,9 @@
 """A TCP relay with a small receive window, whose reading can be stopped: python3 narrow-relay.py PORT
 
-A reader that is merely paused lets its kernel take some 30 MiB on one machine (tcp_rmem), more than
-a test should send, and Node cannot set SO_RCVBUF. This relay connects to 127.0.0.1:PORT for each
-connection that it accepts, and prints its own port. SIGUSR1 stops reading from there, SIGUSR2 goes on.
+The kernel of a reader that is merely paused buffers some 30 MiB on one machine (tcp_rmem), more
+than a test should send, and Node cannot set SO_RCVBUF. This relay connects to 127.0.0.1:PORT for
+each connection that it accepts, and prints its own port. SIGUSR1 stops reading from there, SIGUSR2
+continues it.
 """
 
 import signal
@@ -47,4 +48,4 @@ signal.signal(signal.SIGUSR2, lambda *_: reading.set())
 front = socket.create_server(("127.0.0.1", 0), backlog=100)
 threading.Thread(target=serve, args=(front, int(sys.argv[1])), daemon=True).start()
 print(front.getsockname()[1], flush=True)
-sys.stdin.read()  # until whoever started it ends
+sys.stdin.read()  # until the parent process ends

@@ -1,36 +1,36 @@
-import type { EffectivePill } from '../../../lib/order/judge.ts';
-import { createMarkets } from '../../../lib/signal/markets.ts';
+import { createMarkets } from '../../../domain/market/quiet/markets.ts';
+import type { EffectivePill } from '../../../domain/order/judge.ts';
 import { formatTimestamp } from '../../../schemas/timestamp.ts';
 import { LIMITS } from '../limits.ts';
-import { createQuiet, type QuietTeller } from '../quiet/quiet.ts';
-import { type FrameOf, framesOf } from './client.ts';
+import { createQuiet, type QuietNotices } from '../quiet/quiet.ts';
 import { faultOfFrame } from './frame-check.ts';
 import { createModel, type FakeSocket } from './model.ts';
+import { type FrameOf, framesOf } from './stream-client.ts';
 
 export type QuietFrame = FrameOf<'quiet'>;
 
-/** Connections, and a teller of what is quiet, on a clock that begins at a time of the wall. */
+/** Connections and quiet notices, on a clock that starts at a given time. */
 export function createQuietModel(start: string, limits: Partial<typeof LIMITS> = {}) {
   const startMs = Date.parse(start);
-  const model = createModel({}, (seat, symbol) => quiet.onSubscribed(seat, symbol));
+  const model = createModel({}, (subscriber, symbol) => quiet.onSubscribed(subscriber, symbol));
   const markets = createMarkets();
   const turns: (() => void)[] = [];
   const offsets = new Map<string, number>();
-  let isHearing = true;
+  let isReceiving = true;
   const sockets = new Set<FakeSocket>();
   const nowMs = () => startMs + model.nowMs;
-  const quiet: QuietTeller = createQuiet({
+  const quiet: QuietNotices = createQuiet({
     markets,
     symbolsMax: 100_000,
     limits: { ...LIMITS, ...limits },
     nowMicros: () => nowMs() * 1000,
     schedule: (turn) => turns.push(turn),
-    isHearing: () => isHearing,
-    seatsNaming: model.hub.seatsNaming,
-    starSeats: model.hub.starSeats,
-    tellAll(frame) {
+    isReceiving: () => isReceiving,
+    subscribersNaming: model.hub.subscribersNaming,
+    wildcardSubscribers: model.hub.wildcardSubscribers,
+    broadcast(frame) {
       for (const { connection, closed } of sockets) {
-        if (closed === undefined) connection!.tell(frame);
+        if (closed === undefined) connection!.send(frame);
       }
     },
   });
@@ -47,11 +47,11 @@ export function createQuietModel(start: string, limits: Partial<typeof LIMITS> =
     };
   };
 
-  /** Runs the turns that wait, and those that they ask for. */
+  /** Runs the waiting turns, and the turns that they request. */
   const settle = () => {
     while (turns.length > 0) turns.shift()!();
   };
-  /** Lets time pass in seconds, with what happens in each. */
+  /** Advances the clock by seconds, with an action in each. */
   const pass = (seconds: number, inEach: (second: number) => void = () => undefined) => {
     for (let second = 0; second < seconds; second += 1) {
       inEach(second);
@@ -77,8 +77,8 @@ export function createQuietModel(start: string, limits: Partial<typeof LIMITS> =
     send(socket: FakeSocket, frame: object) {
       socket.connection!.receive(Buffer.from(JSON.stringify(frame)), false);
     },
-    hear(hears: boolean) {
-      isHearing = hears;
+    setReceiving(value: boolean) {
+      isReceiving = value;
     },
     publish(symbols: readonly string[], { backfill = false } = {}) {
       const pills = symbols.map((symbol) => pillOf(symbol, backfill));
@@ -88,17 +88,17 @@ export function createQuietModel(start: string, limits: Partial<typeof LIMITS> =
     },
     settle,
     pass,
-    /** Lets time pass until a time of the wall; whole seconds. */
+    /** Advances the clock to a time; whole seconds. */
     passUntil: (time: string) => pass(Math.round((Date.parse(time) - nowMs()) / 1000)),
   };
 }
 
-/** The `quiet` frames of a socket on symbols and sums; each must have the documented form. */
+/** The `quiet` frames of a socket about symbols and summaries; each must match its schema. */
 export function quietsOf(socket: FakeSocket): QuietFrame[] {
   return allQuiets(socket).filter(({ reason }) => reason !== 'generator_silent');
 }
 
-/** Those on the generator as a whole. */
+/** The `quiet` frames about the generator as a whole. */
 export function silencesOf(socket: FakeSocket): QuietFrame[] {
   return allQuiets(socket).filter(({ reason }) => reason === 'generator_silent');
 }
@@ -112,7 +112,7 @@ function allQuiets(socket: FakeSocket): QuietFrame[] {
   return quiets;
 }
 
-/** A model in which one client has subscribed to these, at this time. */
+/** A model with one client that has subscribed to these symbols. */
 export function subscribed(start: string, symbols: readonly string[], fields: object = {}) {
   const model = createQuietModel(start);
   const socket = model.connect();

@@ -6,16 +6,16 @@ import {
 } from '../../../schemas/stream-pills.ts';
 import type { Codec } from './codec.ts';
 
-/** Ends an array: a block of no items. */
+/** The end of an array: an empty block. */
 const END = Buffer.from([0]);
-/** The last two fields, `replayed` and `skipped`, when unset: one byte each. */
+/** Length of the last two fields, `replayed` and `skipped`, when unset: one byte each. */
 const UNSET = 2;
 const TRUE = Buffer.from([1]);
 const FALSE = Buffer.from([0]);
 
 /**
- * Binary frames in Avro's single-object encoding of stream-pills.avsc. The flags that are known
- * only for one connection are the last fields of a pill, so that a body is changed at its end.
+ * Binary frames in the Avro single-object encoding of stream-pills.avsc. The flags that differ
+ * between connections are the last fields of a pill, so that only the end of a body changes.
  */
 export const AVRO_CODEC: Codec = {
   name: 'avro',
@@ -28,7 +28,7 @@ export const AVRO_CODEC: Codec = {
   },
   withReplayed: (body) => Buffer.concat([body.subarray(0, -UNSET), TRUE, FALSE]),
   frame(bodies, sentAt) {
-    // One block: the count of items, then the items.
+    // A single block: the number of items, then the items.
     const parts: Buffer[] = [STREAM_PILLS_HEADER, encodeLong(sentAt), encodeLong(bodies.length)];
     for (const { body } of bodies) parts.push(body);
     parts.push(END);

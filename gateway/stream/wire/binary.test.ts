@@ -1,41 +1,29 @@
 import avro from 'avsc';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import type { Database } from '../../../lib/postgres/database.ts';
-import { createTestAccount, openTestDatabase } from '../../../lib/testing/accounts.ts';
-import { createNamespace, type Namespace } from '../../../lib/testing/namespace.ts';
-import { makePill, openPillWriter, type PillWriter } from '../../../lib/testing/pills.ts';
-import { startProcess, type TestProcess } from '../../../lib/testing/process.ts';
-import { waitFor } from '../../../lib/testing/wait.ts';
 import { schemaText } from '../../../schemas/avro.ts';
-import { closeClients, connect, type GotPill } from '../testing/client.ts';
+import { makePill, type PillWriter } from '../../../testing/pills.ts';
+import { waitFor } from '../../../testing/wait.ts';
+import { openStreamFixture, type StreamFixture } from '../testing/start-stream.ts';
+import { closeClients, connect, type GotPill } from '../testing/stream-client.ts';
 
-let namespace: Namespace;
+let fixture: StreamFixture;
 let writer: PillWriter;
-let db: Database;
-let stream: TestProcess;
 let key: string;
 let url: string;
 
 beforeAll(async () => {
-  namespace = await createNamespace();
-  writer = await openPillWriter(namespace);
-  db = openTestDatabase(namespace);
-  ({ key } = await createTestAccount(db, namespace, { tier: 'pro' }));
-  stream = await startProcess('gateway/stream/main.js', [], { ...namespace.env, STREAM_PORT: '0' });
-  await stream.ready();
-  url = /"url":"(ws:[^"]+)"/.exec(stream.output())![1]!;
+  fixture = await openStreamFixture('pro');
+  ({ writer, url, key } = fixture);
 });
 
 afterAll(async () => {
   closeClients();
-  await stream?.stop();
-  await writer?.close();
-  await db?.destroy();
+  await fixture?.close();
 });
 
 describe('the subprotocol pills.v1.avro', () => {
-  test('carries the same pills as text does, live and replayed', async () => {
+  test('carries the same pills as text frames, live and replayed', async () => {
     const text = await connect(url, { key });
     const binary = await connect(url, { key, protocols: ['pills.v9', 'pills.v1.avro'] });
     expect([text.protocol, binary.protocol]).toEqual(['', 'pills.v1.avro']);
@@ -50,7 +38,9 @@ describe('the subprotocol pills.v1.avro', () => {
       makePill({ symbol: '7203.T', timestamp: now - 20_000_000, id: 'late' }),
       makePill({ symbol: 'M&M.NS' }),
     ]);
-    await waitFor('all', () => clients.every((client) => client.pills().length === 4));
+    await waitFor('all pills to arrive', () =>
+      clients.every((client) => client.pills().length === 4),
+    );
     expect(binary.pills().map(withoutSentAt)).toEqual(text.pills().map(withoutSentAt));
     expect(binary.pills().map(({ late }) => late)).toContain(true);
 
@@ -66,7 +56,7 @@ describe('the subprotocol pills.v1.avro', () => {
     expect(replays[1]).toHaveLength(4);
   });
 
-  test('is read with nothing but the schema, as its documentation says', async () => {
+  test('can be read with the schema alone, as documented', async () => {
     const type = avro.Type.forSchema(JSON.parse(schemaText('stream-pills')), { wrapUnions: false });
     const socket = new WebSocket(url, ['pills.v1.avro'], { headers: { 'x-api-key': key } });
     const got: { readonly pills: readonly unknown[] }[] = [];

@@ -1,6 +1,5 @@
-import type { Pill } from '../../../schemas/pill.ts';
-import { formatCursor } from '../../../schemas/position.ts';
-import { formatTimestamp, type Micros } from '../../../schemas/timestamp.ts';
+import { publicPillText } from '../../../schemas/public-pill.ts';
+import { formatTimestamp } from '../../../schemas/timestamp.ts';
 import type { Codec } from './codec.ts';
 
 const PILL_HEAD = Buffer.from('{"type":"pill",');
@@ -8,29 +7,10 @@ const PILLS_TAIL = Buffer.from(']}');
 const COMMA = Buffer.from(',');
 const REPLAYED = Buffer.from(',"replayed":true}');
 
-/** The six fields of the sender and the receive time, as they leave in every channel. */
-export function pillFields(pill: Pill, receivedAt: Micros): string {
-  // The symbol's alphabet needs no escape; String() of a finite number is its JSON form.
-  return (
-    `"id":${JSON.stringify(pill.id)},"timestamp":"${formatTimestamp(pill.timestamp)}",` +
-    `"symbol":"${pill.symbol}","gross_spread_percent":${pill.gross_spread_percent},` +
-    `"market_state":${JSON.stringify(pill.market_state)},"confidence":${pill.confidence},` +
-    `"received_at":"${formatTimestamp(receivedAt)}"`
-  );
-}
-
-/** JSON text: `pill` for one alone, else `pills`. The flags stand there only when set. */
+/** JSON text: `pill` for a single pill, otherwise `pills`. Flags are present only when set. */
 export const JSON_CODEC: Codec = {
   name: 'json',
-  encode(pill, prevOffset) {
-    const { partition, offset, late, backfill, received_at: receivedAt } = pill;
-    const prev = prevOffset === null ? 'null' : `"${formatCursor(partition, prevOffset)}"`;
-    const flags = `${late ? ',"late":true' : ''}${backfill ? ',"backfill":true' : ''}`;
-    const cursor = formatCursor(partition, offset);
-    return Buffer.from(
-      `{"cursor":"${cursor}","prev":${prev},${pillFields(pill, receivedAt)}${flags}}`,
-    );
-  },
+  encode: (pill, prev) => Buffer.from(publicPillText(pill, { prev })),
   withSkipped: (body, skipped) => withFlag(body, Buffer.from(`,"skipped":${skipped}}`)),
   withReplayed: (body) => withFlag(body, REPLAYED),
   frame(bodies, sentAt) {

@@ -1,43 +1,38 @@
 import type { Micros } from '../../../schemas/timestamp.ts';
-import type { PillBytes } from './pill-bytes.ts';
-import { framePills, withSkipped } from './pill-bytes.ts';
+import type { Limits } from '../limits.ts';
+import { framePills, type PillBytes, withSkipped } from './pill-bytes.ts';
 
-/** uWS's answer: 1 sent, 0 buffered and on its way, 2 dropped. */
-export type SendResult = number;
-export const SENT = 1;
-export const BUFFERED = 0;
+/** Results of a uWS send: sent; buffered and on its way. Otherwise the frame was dropped. */
+const SENT = 1;
+const BUFFERED = 0;
 
-/** The socket below, as much of it as the outbox needs. */
+/** The part of a socket that the outbox needs. */
 export interface Wire {
-  send(bytes: Uint8Array): SendResult;
-  /** Bytes that wait inside the socket. */
+  send(bytes: Uint8Array): number;
+  /** Bytes buffered inside the socket. */
   buffered(): number;
 }
 
-/** Frames made one by one when there is room for them, such as a long snapshot. */
+/** Frames built one by one when there is room for them, such as a long snapshot. */
 export interface FrameSource {
   /** @returns the next frame, or undefined after the last. */
   next(): Buffer | undefined;
-  /** What it is counted as while it waits. */
+  /** Bytes that it counts as while queued. */
   readonly heldBytes: number;
-  /** Called when all is sent, or nothing more will be. */
+  /** Called when the last frame is sent, or when no more frames will be sent. */
   readonly release?: (() => void) | undefined;
 }
 
-export interface OutboxLimits {
-  readonly queueBytesMax: number;
-  readonly heldSymbolBytes: number;
-  readonly frameOutBytesMax: number;
-  readonly snapshotFramesPerTurn: number;
-}
-
-export interface OutboxOptions {
+interface OutboxOptions {
   readonly wire: Wire;
-  readonly limits: OutboxLimits;
-  /** For `sent_at` of frames that are joined here. */
+  readonly limits: Pick<
+    Limits,
+    'queueBytesMax' | 'heldSymbolBytes' | 'frameOutBytesMax' | 'snapshotFramesPerTurn'
+  >;
+  /** For `sent_at` of frames that are built here. */
   readonly nowMicros: () => Micros;
   readonly nowMs: () => number;
-  /** Runs something in a later turn of the event loop. */
+  /** Runs an action in a later turn of the event loop. */
   readonly later: (action: () => void) => void;
 }
 
@@ -49,34 +44,34 @@ interface Entry {
   readonly sinceMs: number;
 }
 
-/** The newest pill of a symbol that a slow reader of `latest` has still to get. */
-interface Held {
+/** The newest pill of a symbol that a slow `latest` reader has not got yet. */
+interface HeldPill {
   pill: PillBytes;
-  /** Pills of the symbol left out since the last one sent. */
+  /** Pills of the symbol left out since the last one that was sent. */
   skipped: number;
-  /** Offset of the first that was held back. */
+  /** Offset of the first pill that was held back. */
   readonly firstOffset: number;
 }
 
 const NO_PILLS: readonly PillBytes[] = [];
 
 /**
- * Queue of one connection above uWS, bounded in bytes. Frames leave in the order they came; after
- * them the held pills of `latest` subscriptions. It never drops silently: over the bound it says
- * `overflowed`, and its owner ends the connection.
+ * The send queue of one connection above uWS, bounded in bytes. Frames leave in order, followed by
+ * the held pills of `latest` subscriptions. The outbox never drops silently: over the bound it
+ * reports `overflowed`, and its owner ends the connection.
  */
 export class Outbox {
   readonly #options: OutboxOptions;
   #entries: Entry[] = [];
   #head = 0;
-  #held: Map<string, Held> | undefined;
+  #held: Map<string, HeldPill> | undefined;
   #bytes = 0;
   #blockedSinceMs: number | undefined;
   #continues = false;
   #dead = false;
-  /** The socket dropped a frame: nothing more may follow it. */
+  /** The socket dropped a frame: no frame may follow it. */
   broken = false;
-  /** Pills handed over, and pills left out of `latest`, since the connection began. */
+  /** Pills sent, and pills left out by `latest` mode, since the connection opened. */
   pillsSent = 0;
   pillsSkipped = 0;
   framesSent = 0;
@@ -85,32 +80,33 @@ export class Outbox {
     this.#options = options;
   }
 
-  /** Nothing waits: what is pushed goes straight to the socket. */
+  /** Nothing is queued: a pushed frame goes straight to the socket. */
   get isFlowing(): boolean {
-    return this.#blockedSinceMs === undefined && this.#isEmpty && !this.#dead;
+    const isEmpty = this.#head === this.#entries.length && !this.holdsPills;
+    return this.#blockedSinceMs === undefined && isEmpty && !this.#dead;
   }
 
-  get #isEmpty(): boolean {
-    return this.#head === this.#entries.length && (this.#held?.size ?? 0) === 0;
-  }
-
-  /** Bytes that wait in our queue. */
+  /** Bytes in this queue. */
   get queueBytes(): number {
     return this.#bytes + (this.#held?.size ?? 0) * this.#options.limits.heldSymbolBytes;
   }
 
-  /** More waits than the bound allows: the owner must end the connection now. */
+  get holdsPills(): boolean {
+    return (this.#held?.size ?? 0) > 0;
+  }
+
+  /** The queue exceeds its bound: the owner must end the connection now. */
   get overflowed(): boolean {
     return this.queueBytes > this.#options.limits.queueBytesMax;
   }
 
-  /** How long the oldest thing waits. */
+  /** Age of the oldest entry, in ms. */
   queueMs(nowMs: number): number {
     const since = this.#entries[this.#head]?.sinceMs ?? this.#blockedSinceMs;
     return since === undefined ? 0 : Math.max(0, Math.round(nowMs - since));
   }
 
-  /** Whether a hand-over is under way: its snapshot is not all sent. */
+  /** Whether a replay or a snapshot is not completely sent. */
   get holdsSource(): boolean {
     for (let at = this.#head; at < this.#entries.length; at += 1) {
       if (this.#entries[at]!.source !== undefined) return true;
@@ -118,27 +114,27 @@ export class Outbox {
     return false;
   }
 
-  /** Sends a frame, after all that waits. `pills` are those in it. */
+  /** Sends a frame after all queued frames. @param pills the pills in the frame */
   push(frame: Buffer, pills: readonly PillBytes[] = NO_PILLS): void {
     if (this.#dead) return;
     this.pillsSent += pills.length;
     if (this.isFlowing) this.#send(frame);
-    else this.#enqueue({ frame, source: undefined, pills, bytes: frame.length });
+    else this.#enqueue(frame, undefined, pills, frame.length);
   }
 
   /**
-   * Sends the frames of a source, one by one as there is room, after all that waits.
-   * @param pills how many new pills they hold
+   * Sends the frames of a source after all queued frames, one by one as there is room.
+   * @param pills the number of new pills in them
    */
   pushSource(source: FrameSource, pills = 0): void {
     if (this.#dead) source.release?.();
     if (this.#dead) return;
     this.pillsSent += pills;
-    this.#enqueue({ frame: undefined, source, pills: NO_PILLS, bytes: source.heldBytes });
+    this.#enqueue(undefined, source, NO_PILLS, source.heldBytes);
     this.#pump();
   }
 
-  /** Holds a pill of a `latest` subscription back until there is room; the newest wins. */
+  /** Holds back a pill of a `latest` subscription until there is room; a newer one replaces it. */
   hold(pill: PillBytes): void {
     if (this.#dead) return;
     this.#held ??= new Map();
@@ -152,13 +148,9 @@ export class Outbox {
     this.pillsSkipped += 1;
   }
 
-  /** Moves held pills into the queue, so that what is pushed next comes after them. */
+  /** Moves held pills into the queue, so that the next pushed frame follows them. */
   settle(): void {
-    if (this.#held === undefined) return;
-    for (const { bytes, pills } of this.#takeHeld(Number.POSITIVE_INFINITY)) {
-      this.pillsSent += pills.length;
-      this.#enqueue({ frame: bytes, source: undefined, pills, bytes: bytes.length });
-    }
+    this.#queueHeld(Number.POSITIVE_INFINITY);
   }
 
   /** The socket has room again. */
@@ -169,10 +161,10 @@ export class Outbox {
   }
 
   /**
-   * Lowers `offsets` to a position that is true of this connection: all that matched, up to and
-   * including it, was sent or replaced by a newer pill that was sent.
-   * @param queued whether what waits in the queue counts as not sent: it does when the queue is
-   *   dropped, it does not for a frame that is queued behind it
+   * Lowers `offsets` to a position that holds for this connection: every matching pill up to and
+   * including it was sent, or replaced by a newer pill that was sent.
+   * @param queued whether queued frames count as not sent: true if the queue will be dropped, false
+   *   for a position in a frame that is queued behind them
    */
   lower(offsets: Map<number, number>, queued: boolean): void {
     const miss = (partition: number, offset: number) => {
@@ -192,18 +184,14 @@ export class Outbox {
     }
   }
 
-  get holdsPills(): boolean {
-    return (this.#held?.size ?? 0) > 0;
-  }
-
-  /** Sends a last frame past the queue, which is dropped with all in it. */
+  /** Sends a last frame ahead of the queue, which is dropped. */
   finish(frame: Buffer): void {
     if (this.#dead) return;
     this.#send(frame);
     this.close();
   }
 
-  /** Nothing is sent from now on; the memory is given back. */
+  /** Stops sending, and frees the queue. */
   close(): void {
     this.#dead = true;
     for (const { source } of this.#entries.slice(this.#head)) source?.release?.();
@@ -213,9 +201,14 @@ export class Outbox {
     this.#bytes = 0;
   }
 
-  #enqueue(entry: Omit<Entry, 'sinceMs'>): void {
-    this.#entries.push({ ...entry, sinceMs: this.#options.nowMs() });
-    this.#bytes += entry.bytes;
+  #enqueue(
+    frame: Buffer | undefined,
+    source: FrameSource | undefined,
+    pills: readonly PillBytes[],
+    bytes: number,
+  ): void {
+    this.#entries.push({ frame, source, pills, bytes, sinceMs: this.#options.nowMs() });
+    this.#bytes += bytes;
   }
 
   #send(frame: Buffer): void {
@@ -233,38 +226,27 @@ export class Outbox {
     while (!this.#dead && this.#blockedSinceMs === undefined) {
       const entry = this.#entries[this.#head];
       if (entry === undefined) {
-        if (!this.#pumpHeld()) return;
-        continue;
-      }
-      if (entry.frame !== undefined) {
+        if (!this.#queueHeld(this.#options.limits.frameOutBytesMax)) return;
+      } else if (entry.frame !== undefined) {
         this.#pop(entry);
         this.#send(entry.frame);
-        continue;
-      }
-      if (sourced === this.#options.limits.snapshotFramesPerTurn) {
+      } else if (sourced === this.#options.limits.snapshotFramesPerTurn) {
         this.#continueLater();
         return;
-      }
-      const frame = entry.source?.next();
-      if (frame === undefined) this.#pop(entry);
-      else {
-        sourced += 1;
-        this.#send(frame);
+      } else {
+        const frame = entry.source?.next();
+        if (frame === undefined) this.#pop(entry);
+        else {
+          sourced += 1;
+          this.#send(frame);
+        }
       }
     }
   }
 
-  #pumpHeld(): boolean {
-    const frames = this.#takeHeld(this.#options.limits.frameOutBytesMax);
-    for (const { bytes, pills } of frames) {
-      this.pillsSent += pills.length;
-      this.#enqueue({ frame: bytes, source: undefined, pills, bytes: bytes.length });
-    }
-    return frames.length > 0;
-  }
-
-  #takeHeld(bytesMax: number) {
-    if (this.#held === undefined || this.#held.size === 0) return [];
+  /** Moves some held pills into the queue. @returns false if none is held */
+  #queueHeld(bytesMax: number): boolean {
+    if (this.#held === undefined || this.#held.size === 0) return false;
     const pills: PillBytes[] = [];
     let bytes = 0;
     for (const [symbol, { pill, skipped, firstOffset }] of this.#held) {
@@ -273,7 +255,12 @@ export class Outbox {
       pills.push(skipped > 0 ? withSkipped(pill, skipped, firstOffset) : pill);
       this.#held.delete(symbol);
     }
-    return framePills(pills, this.#options.nowMicros(), this.#options.limits.frameOutBytesMax);
+    const { nowMicros, limits } = this.#options;
+    for (const frame of framePills(pills, nowMicros(), limits.frameOutBytesMax)) {
+      this.pillsSent += frame.pills.length;
+      this.#enqueue(frame.bytes, undefined, frame.pills, frame.bytes.length);
+    }
+    return true;
   }
 
   #pop(entry: Entry): void {

@@ -1,13 +1,13 @@
-import type { EffectivePill } from '../../../lib/order/judge.ts';
+import type { EffectivePill } from '../../../domain/order/judge.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
 import type { Codec } from './codec.ts';
 
-/** A pill encoded once; all sockets that get it in this form share the bytes. */
+/** An encoded pill; all sockets that send it in this form share the bytes. */
 export interface PillBytes {
   readonly symbol: string;
   readonly partition: number;
   readonly offset: number;
-  /** First offset of the symbol that it stands for; lower where older ones were left out. */
+  /** First offset of the symbol that the bytes represent; lower if older pills were left out. */
   readonly firstOffset: number;
   readonly late: boolean;
   readonly receivedAt: Micros;
@@ -16,8 +16,8 @@ export interface PillBytes {
 }
 
 /**
- * Encodes a pill. @param prev false for those who asked for backfill, whose prev is null, and for
- * the first of a replay
+ * Encodes a pill.
+ * @param prev whether the pill carries `prev`: not with backfill, nor for the first of a replay
  */
 export function encodePill(pill: EffectivePill, codec: Codec, prev: boolean): PillBytes {
   const { symbol, partition, offset, late, received_at: receivedAt } = pill;
@@ -25,7 +25,7 @@ export function encodePill(pill: EffectivePill, codec: Codec, prev: boolean): Pi
   return { symbol, partition, offset, firstOffset: offset, late, receivedAt, codec, body };
 }
 
-/** The forms of one pill, each made when it is first asked for: one for each codec and `prev`. */
+/** The forms of one pill by codec and `prev`, each encoded on first use. */
 export class EncodedPill {
   readonly #pill: EffectivePill;
   readonly #forms: PillBytes[] = [];
@@ -35,7 +35,7 @@ export class EncodedPill {
     this.#pill = pill;
   }
 
-  /** @param prev as of `encodePill` */
+  /** @param prev see `encodePill` */
   form(codec: Codec, prev: boolean): PillBytes {
     const hasPrev = prev && this.#pill.prev !== null;
     for (let at = 0; at < this.#forms.length; at += 1) {
@@ -54,21 +54,18 @@ export function withSkipped(pill: PillBytes, skipped: number, firstOffset: numbe
   return { ...pill, firstOffset, body: pill.codec.withSkipped(pill.body, skipped) };
 }
 
-/** The same pill as a part of a replay. */
+/** The same pill, marked as part of a replay. */
 export function withReplayed(pill: PillBytes): PillBytes {
   return { ...pill, body: pill.codec.withReplayed(pill.body) };
 }
 
-/** A frame and the pills in it. */
+/** A frame and its pills. */
 export interface PillFrame {
   readonly bytes: Buffer;
   readonly pills: readonly PillBytes[];
 }
 
-/**
- * Joins pills of one codec into as few frames as the size allows. Bytes are copied, nothing is
- * encoded again.
- */
+/** Joins pills of one codec into as few frames as the size allows, without encoding them again. */
 export function framePills(
   pills: readonly PillBytes[],
   sentAt: Micros,

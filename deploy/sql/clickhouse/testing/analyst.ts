@@ -1,34 +1,58 @@
+import { rmSync } from 'node:fs';
 import { request } from 'undici';
-import { databaseName } from '../../../../lib/clickhouse.ts';
-import { nowMicros } from '../../../../lib/clock.ts';
-import { createNamespace, type Namespace } from '../../../../lib/testing/namespace.ts';
-import { makePill, openPillWriter } from '../../../../lib/testing/pills.ts';
-import { startProcess } from '../../../../lib/testing/process.ts';
-import { waitFor } from '../../../../lib/testing/wait.ts';
+import { inject } from 'vitest';
+import { placedListings } from '../../../../generator/demo/listings.ts';
+import { createMarket } from '../../../../generator/demo/market.ts';
+import { databaseName } from '../../../../lib/clickhouse/clickhouse-client.ts';
+import { nowMicros } from '../../../../lib/timing/clock.ts';
+import type { PillRecord } from '../../../../schemas/pill.ts';
+import {
+  createNamespace,
+  type Namespace,
+  newNamespaceName,
+} from '../../../../testing/namespace.ts';
+import { makePill, openPillWriter } from '../../../../testing/pills.ts';
+import { startProcess } from '../../../../testing/process.ts';
+import { waitFor } from '../../../../testing/wait.ts';
+import {
+  endTestServer,
+  ownerUrl,
+  startTestServer,
+} from '../../../local/clickhouse-server/testing/test-server.ts';
 
-/** Pills of each of the two symbols. */
-export const PILLS_OF_SYMBOL = 600;
+/** The last minutes of a demo market with two symbols, before now. */
+const MARKET = { seed: 7, pillsPerS: 0.4, durationS: 3_000, symbols: ['7203.T', '6758.T'] };
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Tables of a test's own with pills of 7203.T and 6758.T, one every 5 s up to now, and their reader. */
+/** A namespace with pills of a demo market, and a client to read them. */
 export interface Analyst {
   readonly namespace: Namespace;
   readonly database: string;
-  /** Asks as the user analyst, as curl does. @throws Error with what ClickHouse says. */
+  readonly pills: readonly PillRecord[];
+  /** Queries as the user analyst, like curl. @throws Error with ClickHouse's message */
   ask(sql: string): Promise<Row[]>;
   close(): Promise<unknown>;
 }
 
 export async function openAnalyst(): Promise<Analyst> {
-  // Pills of the last hour are live, so that a track record has something to tell.
-  const namespace = await createNamespace({ backfill_age_ms: 86_400_000 });
-  const database = databaseName(namespace.name);
+  const name = newNamespaceName();
+  const database = databaseName(name);
+  // A ClickHouse of its own: its analyst may read the database of this namespace.
+  const { clickhouse, clickhouse_analyst: password } = inject('passwords');
+  const passwords = { default: clickhouse, analyst: password };
+  const server = await startTestServer(undefined, database, passwords);
+  // Pills of the last hour are live, so that there is a track record.
+  const live = { backfill_age_ms: 86_400_000 };
+  const namespace = await createNamespace(live, name, ownerUrl(server, clickhouse));
   const ask = async (sql: string): Promise<Row[]> => {
     const url = new URL(namespace.engines.clickhouseUrl);
     const format = 'JSONEachRow';
-    url.search = String(new URLSearchParams({ user: 'analyst', database, default_format: format }));
-    const { statusCode, body } = await request(url, { method: 'POST', body: sql });
+    url.search = String(new URLSearchParams({ database, default_format: format }));
+    url.username = '';
+    url.password = '';
+    const headers = { 'x-clickhouse-user': 'analyst', 'x-clickhouse-key': password };
+    const { statusCode, body } = await request(url, { method: 'POST', headers, body: sql });
     const text = await body.text();
     if (statusCode !== 200) throw new Error(text);
     return text
@@ -36,7 +60,7 @@ export async function openAnalyst(): Promise<Analyst> {
       .filter(Boolean)
       .map((line) => JSON.parse(line) as Row);
   };
-  const pills = [...pillsOf('7203.T', 1), ...pillsOf('6758.T', 2)];
+  const pills = marketPills();
   const writer = await openPillWriter(namespace);
   await writer.write(pills);
   await writer.close();
@@ -48,26 +72,33 @@ export async function openAnalyst(): Promise<Analyst> {
       return Number(row!.n) === pills.length;
     });
   };
-  await fill().catch(async (error) => {
+  const close = async () => {
     await sink.stop();
+    await endTestServer(server);
+    rmSync(server.folder, { recursive: true, force: true });
+  };
+  await fill().catch(async (error) => {
+    await close();
     throw error;
   });
-  return { namespace, database, ask, close: sink.stop };
+  return { namespace, database, pills, ask, close };
 }
 
-function pillsOf(symbol: string, scale: number) {
-  const now = nowMicros();
-  return Array.from({ length: PILLS_OF_SYMBOL }, (_, at) =>
-    makePill({
-      symbol,
-      timestamp: now - (PILLS_OF_SYMBOL - at) * 5_000_000,
-      gross_spread_percent: scale * (0.1 + ((at * 37) % 101) / 1_000),
-      confidence: (at % 100) / 100,
-    }),
-  );
+function marketPills(): PillRecord[] {
+  const { seed, pillsPerS, durationS, symbols } = MARKET;
+  const listings = placedListings(() => 'ALWAYS').filter(({ symbol }) => symbols.includes(symbol));
+  const market = createMarket(seed, pillsPerS, listings);
+  const began = nowMicros() - durationS * 1e6;
+  const pills: PillRecord[] = [];
+  for (let next = market.next(); next.atS < durationS; next = market.next()) {
+    const { atS, ...signal } = next;
+    const timestamp = Math.round(began + atS * 1e6);
+    pills.push(makePill({ ...signal, timestamp }));
+  }
+  return pills;
 }
 
-/** Columns that are null in some row: a figure of nothing is none. */
+/** Columns that are null in at least one row. */
 export function nullColumns(rows: readonly Row[]): string[] {
   const isNull = ([, value]: [string, unknown]) => value === null;
   return [

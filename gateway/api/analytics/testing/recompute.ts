@@ -1,5 +1,5 @@
-// The figures of the analytics once more, from the pills alone and in the plainest way: what the
-// database answers is compared with this.
+// A reference implementation of the analytics in plain code: tests compare the database's answers
+// with it.
 import type { Micros } from '../../../../schemas/timestamp.ts';
 
 /** A pill as it is in the log. */
@@ -20,7 +20,7 @@ export interface EffectivePill extends LoggedPill {
   readonly late: boolean;
 }
 
-/** What has effect: the first of each identity, in the order of the log. Of one partition. */
+/** The pills with effect: the first pill of each identity, in log order. */
 export function effective(log: readonly LoggedPill[]): EffectivePill[] {
   const known = new Set<string>();
   const newest = new Map<string, Micros>();
@@ -37,7 +37,7 @@ export function effective(log: readonly LoggedPill[]): EffectivePill[] {
     });
 }
 
-/** The pills of a symbol in a time, by order time, then by offset. */
+/** The pills of a symbol in a window, by order time, then by offset. */
 export function within(
   pills: readonly EffectivePill[],
   symbol: string,
@@ -49,12 +49,12 @@ export function within(
     .sort((one, other) => one.order - other.order || one.offset - other.offset);
 }
 
-/** Type 7 of Hyndman and Fan, as numpy and spreadsheets have it. */
+/** Type 7 of Hyndman and Fan, like numpy and spreadsheets. */
 export function percentile(values: readonly number[], level: number): number {
   const sorted = Float64Array.from(values).sort();
-  const place = (sorted.length - 1) * level;
-  const below = sorted[Math.floor(place)]!;
-  return below + (sorted[Math.ceil(place)]! - below) * (place - Math.floor(place));
+  const at = (sorted.length - 1) * level;
+  const below = sorted[Math.floor(at)]!;
+  return below + (sorted[Math.ceil(at)]! - below) * (at - Math.floor(at));
 }
 
 export function mean(values: readonly number[]): number {
@@ -68,7 +68,7 @@ export function deviation(values: readonly number[]): number {
   return Math.sqrt(squares / (values.length - 1));
 }
 
-/** The bar of pills that are in order; `end` is where it ends. */
+/** The bar of pills in order; `end` is the end of the bar. */
 export function barOf(pills: readonly EffectivePill[], end: Micros) {
   const spreads = pills.map(({ spread }) => spread);
   return {
@@ -98,8 +98,9 @@ export function bars(pills: readonly EffectivePill[], stepUs: number) {
 }
 
 /**
- * Seconds and spells of each state: the time is cut wherever anything may change, and each piece
- * asked for itself. @param pills of the symbol, in order, from before the time too
+ * Seconds and spells of each state: cuts the window wherever the state may change, and looks up the
+ * state of each piece.
+ * @param pills of the symbol, in order, including those before the window
  */
 export function states(
   pills: readonly EffectivePill[],
@@ -115,12 +116,12 @@ export function states(
   const found = new Map<string, { seconds: number; spells: number }>();
   let before: string | undefined;
   let at = -1;
-  for (const [place, time] of times.slice(0, -1).entries()) {
+  for (const [index, time] of times.slice(0, -1).entries()) {
     while (at + 1 < pills.length && pills[at + 1]!.order <= time) at += 1;
     const last = pills[at];
     const state = last !== undefined && time < last.order + holdUs ? last.state : 'unobserved';
     const entry = found.get(state) ?? { seconds: 0, spells: 0 };
-    entry.seconds += (times[place + 1]! - time) / 1e6;
+    entry.seconds += (times[index + 1]! - time) / 1e6;
     if (state !== before) entry.spells += 1;
     found.set(state, entry);
     before = state;
@@ -128,7 +129,7 @@ export function states(
   return found;
 }
 
-/** What the spread did after each pill. @param judged of each symbol in order */
+/** How the spread developed after each pill. @param judged pills, each symbol in order */
 export function trackRecord(
   judged: readonly EffectivePill[],
   all: readonly EffectivePill[],
@@ -143,17 +144,17 @@ export function trackRecord(
       own.filter(({ backfill }) => !backfill),
     );
   }
-  // How many of a symbol are up to the end of a horizon, which only goes forward.
-  const places = new Map<string, number>();
+  // Pills of each symbol before the end of the current horizon, which only moves forward.
+  const counts = new Map<string, number>();
   return judged.map((pill) => {
     if (pill.backfill) return { pill, outcome: 'excluded_backfill', after: undefined };
     const end = pill.order + horizonUs;
     if (end > asOf) return { pill, outcome: 'unsettled', after: undefined };
     const own = live.get(pill.symbol)!;
-    let place = places.get(pill.symbol) ?? 0;
-    while (place < own.length && own[place]!.order <= end) place += 1;
-    places.set(pill.symbol, place);
-    const last = own[place - 1]!;
+    let count = counts.get(pill.symbol) ?? 0;
+    while (count < own.length && own[count]!.order <= end) count += 1;
+    counts.set(pill.symbol, count);
+    const last = own[count - 1]!;
     const after = last.order > pill.order ? last : undefined;
     return after !== undefined && after.order >= end - ageMaxUs
       ? { pill, outcome: 'settled', after: after.spread }
@@ -161,7 +162,7 @@ export function trackRecord(
   });
 }
 
-/** Modified z-score against the pills before, in order; undefined with fewer than 30. */
+/** Modified z-score against the preceding pills, in order; undefined with fewer than 30. */
 export function outlierScores(pills: readonly EffectivePill[]) {
   return pills.map((pill, at) => {
     const before = pills.slice(Math.max(0, at - 1_000), at).map(({ spread }) => spread);

@@ -1,16 +1,16 @@
 import { PilloleError } from '../../../../sdk/browser.ts';
 
-/** Of a connection that hangs: the stream's client tries again. */
+/** If the API hangs, the request ends after this time, and the stream's client tries again. */
 const TICKET_MAX_MS = 5_000;
 
-/** What the API tells its page. */
+/** Settings of the page, from the API. */
 export interface Settings {
   readonly stream_url: string;
-  /** Whether the market of the demo account may be watched without signing in. */
+  /** Whether everyone may watch the market of the demo account. */
   readonly demo: boolean;
 }
 
-/** @throws where the API does not answer, or not so */
+/** @throws if the API does not answer, or not with 2xx */
 export async function readSettings(signal: AbortSignal): Promise<Settings> {
   const answer = await fetch('/console/settings', { signal });
   if (!answer.ok) throw new Error(`The API answered ${answer.status}.`);
@@ -18,8 +18,8 @@ export async function readSettings(signal: AbortSignal): Promise<Settings> {
 }
 
 /**
- * A pass for one socket of the demo account.
- * @throws PilloleError that says whether to try again; another error where no answer comes in 5 s
+ * A ticket for one socket of the demo account.
+ * @throws PilloleError that says whether to try again; another error if no answer comes within 5 s
  */
 export async function demoTicket(): Promise<string> {
   const answer = await fetch('/api/stream/demo-tickets', {
@@ -36,7 +36,7 @@ export async function demoTicket(): Promise<string> {
   if (answer.status === 201 && body.ticket !== undefined) return body.ticket;
   throw new PilloleError({
     code: body.code ?? `http_${answer.status}`,
-    message: `The API gives no ticket: ${body.title ?? `HTTP ${answer.status}`}.`,
+    message: `The API refused a ticket: ${body.title ?? `HTTP ${answer.status}`}.`,
     status: answer.status,
     retry: body.retry === 'never' ? 'never' : 'after',
     retryAfterMs: (body.retry_after_s ?? 0) * 1_000,

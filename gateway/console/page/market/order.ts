@@ -1,6 +1,6 @@
-import type { Row } from './market.ts';
+import type { Row, Venue } from './symbol-rows.ts';
 
-/** Columns that rows are put in order by. */
+/** Columns by which rows can be sorted. */
 export const SORTS = ['symbol', 'spread', 'change', 'confidence', 'state', 'age'] as const;
 export type Sort = (typeof SORTS)[number];
 
@@ -9,36 +9,45 @@ export interface Order {
   readonly isDescending: boolean;
 }
 
-/** The rows that match a text, in order; equal ones by symbol. */
-export function arrange(rows: Iterable<Row>, order: Order, filter: string): Row[] {
+/**
+ * The rows that match the filter text by symbol, name, venue or state, sorted; equal ones by symbol.
+ * Rows without a value are last in both directions.
+ */
+export function sortRows(
+  rows: Iterable<Row>,
+  venues: ReadonlyMap<string, Venue>,
+  order: Order,
+  filter: string,
+): Row[] {
   const wanted = filter.trim().toLowerCase();
+  const matches = (text = '') => text.toLowerCase().includes(wanted);
+  const venueOf = ({ venue = '' }: Row) => venues.get(venue)?.name;
   const matching = [...rows].filter(
-    ({ symbol, state }) =>
-      wanted === '' ||
-      symbol.toLowerCase().includes(wanted) ||
-      state.toLowerCase().includes(wanted),
+    (row) =>
+      matches(row.symbol) || matches(row.state) || matches(row.name) || matches(venueOf(row)),
   );
   const compare = COMPARE[order.by];
   const sign = order.isDescending ? -1 : 1;
-  return matching.sort((a, b) => sign * compare(a, b) || bySymbol(a, b));
+  const lacks = (row: Row) => Number(order.by === 'change' && row.change === undefined);
+  return matching.sort(
+    (a, b) => lacks(a) - lacks(b) || sign * compare(a, b) || byText(a.symbol, b.symbol),
+  );
 }
 
-/** What a click on a column does: numbers begin with the largest, names with the first. */
+/** The order after a click on a column: numbers begin with the largest, names with the first. */
 export function nextOrder(order: Order, by: Sort): Order {
   if (order.by === by) return { by, isDescending: !order.isDescending };
   return { by, isDescending: by === 'spread' || by === 'change' || by === 'confidence' };
 }
 
-type Compare = (a: Row, b: Row) => number;
-
 /** By code unit, as the platform lists symbols. */
-const bySymbol: Compare = (a, b) => (a.symbol < b.symbol ? -1 : a.symbol > b.symbol ? 1 : 0);
+const byText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
-const COMPARE: Readonly<Record<Sort, Compare>> = {
-  symbol: bySymbol,
+const COMPARE: Readonly<Record<Sort, (a: Row, b: Row) => number>> = {
+  symbol: (a, b) => byText(a.symbol, b.symbol),
   spread: (a, b) => a.spread - b.spread,
   change: (a, b) => (a.change ?? 0) - (b.change ?? 0),
   confidence: (a, b) => a.confidence - b.confidence,
-  state: (a, b) => (a.state < b.state ? -1 : a.state > b.state ? 1 : 0),
+  state: (a, b) => byText(a.venue ?? '', b.venue ?? '') || byText(a.state, b.state),
   age: (a, b) => b.atMs - a.atMs,
 };

@@ -1,13 +1,14 @@
-/** Of spreads, the same for all: points stand below each other. */
+/** Decimals of all spreads, so that decimal points are aligned. */
 export const DECIMALS = 4;
+const WEEK_MS = 6 * 86_400_000;
 const MINUS = '\u2212';
 
-/** `0.1253`, with a real minus. */
+/** `0.1253`, with a true minus sign. */
 export function formatSpread(value: number): string {
   return value.toFixed(DECIMALS).replace('-', MINUS);
 }
 
-/** `+0.0012`; nothing where there is nothing to compare with. */
+/** `+0.0012`; a dash if there is no previous pill. */
 export function formatChange(value: number | undefined): string {
   if (value === undefined) return '–';
   const text = formatSpread(Math.abs(value));
@@ -19,7 +20,7 @@ export function formatConfidence(value: number): string {
   return value.toFixed(1);
 }
 
-/** `now`, `12 s`, `3 min`, `5 h`, `2 d`: never more exact than a glance is. */
+/** `now`, `12 s`, `3 min`, `5 h`, `2 d`: exact enough for a glance. */
 export function formatAge(ms: number): string {
   const seconds = Math.floor(ms / 1_000);
   if (seconds < 1) return 'now';
@@ -32,13 +33,26 @@ export function formatAge(ms: number): string {
 /** `0.4`, `12`, `1,024`. */
 export function formatRate(perS: number): string {
   const digits = perS < 10 ? 1 : 0;
-  return perS.toLocaleString('en', {
-    minimumFractionDigits: digits,
-    maximumFractionDigits: digits,
-  });
+  const shown = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return perS.toLocaleString('en', shown);
 }
 
 /** `0.8 ms`, `12 ms`. */
 export function formatLatency(ms: number): string {
   return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
+}
+
+/** `14:03:07` or `14:03` today, `Tue 09:00` within a week, else `12 Dec`; in this machine's time zone. */
+export function formatTime(ms: number): string {
+  const at = new Date(ms);
+  const now = new Date();
+  const clock = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
+  if (at.toDateString() === now.toDateString()) {
+    const isWhole = at.getSeconds() === 0;
+    return at.toLocaleTimeString('en-GB', isWhole ? clock : { ...clock, second: '2-digit' });
+  }
+  if (Math.abs(ms - now.getTime()) < WEEK_MS) {
+    return at.toLocaleString('en-GB', { weekday: 'short', ...clock }).replace(',', '');
+  }
+  return at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' });
 }

@@ -1,23 +1,23 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import { tell } from '../feed/connection.ts';
-import type { Feed } from '../feed/feed.ts';
+import { describeConnection } from '../feed/connection-state.ts';
+import type { Feed } from '../feed/market-feed.ts';
 import { formatLatency, formatRate } from './format.ts';
 import { ThemeToggle } from './theme.tsx';
 
-/** Name, state of the connection, and how much comes how fast. */
+/** Name, state of the connection, and rates. */
 export function Header({ feed, nowMs }: { readonly feed: Feed; readonly nowMs: number }) {
-  const { pace, market, latencyTo, connection } = feed;
-  const latency = pace.medianMs(nowMs);
-  const isLive = tell(connection, nowMs).isCurrent;
+  const { pillRate, market, latencyTo, connection } = feed;
+  const latency = pillRate.medianMs(nowMs);
+  const isLive = describeConnection(connection, nowMs).isCurrent;
   const top = useRef<HTMLElement>(null);
-  useHeightTold(top);
+  useBarHeight(top);
   return (
     <header class="top" ref={top}>
       <div class="bar">
         <h1>pillole</h1>
         <ConnectionState feed={feed} nowMs={nowMs} />
         <dl class="figures">
-          <Figure title="pills / s" value={isLive ? formatRate(pace.perS(nowMs)) : '–'} />
+          <Figure title="pills / s" value={isLive ? formatRate(pillRate.perS(nowMs)) : '–'} />
           <Figure title="symbols" value={market.rows.size.toLocaleString('en')} />
           <Figure
             title={latencyTo === 'browser' ? 'received → here' : 'received → sent'}
@@ -33,8 +33,8 @@ export function Header({ feed, nowMs }: { readonly feed: Feed; readonly nowMs: n
   );
 }
 
-/** What sticks below the bar has to know its height, which changes with what the connection says. */
-function useHeightTold(bar: { readonly current: HTMLElement | null }): void {
+/** Elements that stick below the bar need its height, which changes with the connection's text. */
+function useBarHeight(bar: { readonly current: HTMLElement | null }): void {
   useLayoutEffect(() => {
     const { style } = document.documentElement;
     const observer = new ResizeObserver(([entry]) => {
@@ -55,14 +55,14 @@ function Figure({ title, value }: { readonly title: string; readonly value: stri
   );
 }
 
-/** Who sits before the page need not wait for it. */
+/** If the wait is longer than this, the page offers to try again at once. */
 const LONG_WAIT_S = 3;
 
-/** Only its words are announced: a countdown that is read out each second helps nobody. */
+/** Only the words are announced: a screen reader should not read a countdown every second. */
 function ConnectionState({ feed, nowMs }: { readonly feed: Feed; readonly nowMs: number }) {
-  const { tone, word, detail, inS } = tell(feed.connection, nowMs);
+  const { tone, word, detail, inS } = describeConnection(feed.connection, nowMs);
   const { link } = feed.connection;
-  // With a key that was refused once it would be refused again.
+  // A refused key would be refused again.
   const canRetry = link.kind === 'closed' && !link.isRefused;
   return (
     <div class={`connection ${tone}`}>

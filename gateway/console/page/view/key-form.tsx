@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 
-/** Where nobody may watch without an account. */
+/** Asks for a key if there is no demo. */
 export function KeyForm({ onKey }: { readonly onKey: (key: string) => void }) {
   const [key, setKey] = useState('');
   return (
@@ -12,8 +12,8 @@ export function KeyForm({ onKey }: { readonly onKey: (key: string) => void }) {
       }}
     >
       <p id="key-hint">
-        Paste an API key of a Pro or Institutional account to watch its market: it stays in the
-        memory of this page, and is gone when you reload.
+        Paste an API key of a Pro or Institutional account to watch its market. The key stays in the
+        memory of this page and is gone after a reload.
       </p>
       <label for="key">API key</label>
       <div class="line">

@@ -1,80 +1,92 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { tell } from '../feed/connection.ts';
-import type { Feed } from '../feed/feed.ts';
-import { isCalm } from '../market/calm.ts';
+import { describeConnection } from '../feed/connection-state.ts';
+import type { Feed } from '../feed/market-feed.ts';
+import { closedVenues } from '../market/closed-venues.ts';
 import { nextOrder, type Order, type Sort } from '../market/order.ts';
-import { localTime } from '../market/time.ts';
-import { type Source, useFrames } from './frames.ts';
+import { isCalm } from '../market/pill-rate.ts';
+import { localTime } from '../market/platform-clock.ts';
+import { ClosedVenues } from './closed-venues.tsx';
 import { Gaps } from './gaps.tsx';
 import { Header } from './header.tsx';
 import { KeyForm } from './key-form.tsx';
-import { useRows } from './rows.ts';
+import { SymbolView } from './symbol-view.tsx';
 import { SortChoice, Table } from './table.tsx';
-
-export interface PageProps {
-  readonly feed: Feed;
-  readonly source: Source;
-}
+import { useChosenSymbol } from './use-chosen-symbol.ts';
+import { type Source, useRedraw } from './use-redraw.ts';
+import { useRows } from './use-rows.ts';
 
 /** The whole page. */
-export function Page({ feed, source }: PageProps) {
-  useFrames(source);
+export function Page({ feed, source }: { readonly feed: Feed; readonly source: Source }) {
+  useRedraw(source);
   const [order, setOrder] = useState<Order>({ by: 'symbol', isDescending: false });
   const [filter, setFilter] = useState('');
-  const { market, connection, clock, pace, gaps } = feed;
-  const rows = useRows(market.rows, order, filter);
+  const { market, connection, clock, pillRate, gaps, reads } = feed;
+  const symbol = useChosenSymbol();
+  const rows = useRows(market, order, filter);
   const nowMs = Date.now();
   const { link } = connection;
-  const { isCurrent } = tell(connection, nowMs);
+  const { isCurrent } = describeConnection(connection, nowMs);
   const calm = useRef(true);
-  calm.current = isCalm(calm.current, pace.perS(nowMs));
+  calm.current = isCalm(calm.current, pillRate.perS(nowMs));
   const onSort = (by: Sort) => setOrder(nextOrder(order, by));
+  const isReady = market.rows.size > 0 || reads !== undefined;
   const needsKey = link.kind === 'locked' || (link.kind === 'closed' && link.isRefused);
   return (
     <>
       <Header feed={feed} nowMs={nowMs} />
       <main>
         {needsKey && <KeyForm onKey={feed.useKey} />}
-        {market.rows.size > 0 && (
+        {symbol !== undefined && isReady && (
+          <SymbolView {...{ feed, symbol, isCurrent }} nowMs={clock.now(nowMs)} />
+        )}
+        {symbol === undefined && market.rows.size > 0 && (
           <>
             <div class="tools">
               <Filter value={filter} onChange={setFilter} />
               <p class="count">{countOf(rows.length, market)}</p>
-              {!isCurrent && connection.heardMs !== undefined && (
-                <p class="until">As of {localTime(connection.heardMs)}</p>
+              {!isCurrent && connection.lastFrameMs !== undefined && (
+                <p class="until">As of {localTime(connection.lastFrameMs)}</p>
               )}
               <SortChoice order={order} onSort={onSort} />
               <Gaps gaps={gaps} />
             </div>
+            <ClosedVenues
+              venues={closedVenues(market.rows.values(), market.venues)}
+              onChoose={setFilter}
+            />
             <Table
               {...{ rows, order, onSort, isCurrent }}
+              venues={market.venues}
               isCalm={calm.current}
               nowMs={clock.now(nowMs)}
             />
           </>
         )}
-        {rows.length === 0 && !needsKey && (
-          <Empty feed={feed} isFiltered={market.rows.size > 0} onClear={() => setFilter('')} />
+        {symbol === undefined && rows.length === 0 && !needsKey && (
+          <div class="empty">
+            <p>{emptyText(feed)}</p>
+            {market.rows.size > 0 && (
+              <button type="button" onClick={() => setFilter('')}>
+                Show all
+              </button>
+            )}
+          </div>
         )}
       </main>
     </>
   );
 }
 
-/** Nothing where all that exists is shown. */
+/** Empty if all symbols are shown. */
 function countOf(shown: number, { rows, isFull }: Feed['market']): string {
   const count = (value: number) => value.toLocaleString('en');
   const part = shown === rows.size ? '' : `${count(shown)} of ${count(rows.size)} symbols`;
   if (!isFull) return part;
-  return `${part === '' ? `${count(rows.size)} symbols` : part}; those that came later are not held`;
+  return `${part === '' ? `${count(rows.size)} symbols` : part}; later ones are not kept`;
 }
 
-interface FilterProps {
-  readonly value: string;
-  readonly onChange: (text: string) => void;
-}
-
-function Filter({ value, onChange }: FilterProps) {
+function Filter(props: { readonly value: string; readonly onChange: (text: string) => void }) {
+  const { value, onChange } = props;
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -88,7 +100,7 @@ function Filter({ value, onChange }: FilterProps) {
   }, []);
   return (
     <label class="filter">
-      <span class="unseen">Filter by symbol or market state</span>
+      <span class="unseen">Filter by symbol, name, venue or market state</span>
       <input
         ref={input}
         type="search"
@@ -96,7 +108,11 @@ function Filter({ value, onChange }: FilterProps) {
         aria-keyshortcuts="/"
         value={value}
         onInput={({ currentTarget }) => onChange(currentTarget.value)}
-        onKeyDown={({ key }) => key === 'Escape' && onChange('')}
+        onKeyDown={({ key, currentTarget }) => {
+          if (key !== 'Escape') return;
+          onChange('');
+          currentTarget.blur();
+        }}
       />
       <span class="key" aria-hidden="true">
         /
@@ -105,30 +121,9 @@ function Filter({ value, onChange }: FilterProps) {
   );
 }
 
-interface EmptyProps {
-  readonly feed: Feed;
-  readonly isFiltered: boolean;
-  readonly onClear: () => void;
-}
-
-/** What stands where no line is. */
-function Empty({ feed, isFiltered, onClear }: EmptyProps) {
-  if (isFiltered) {
-    return (
-      <div class="empty">
-        <p>No symbol matches.</p>
-        <button type="button" onClick={onClear}>
-          Show all
-        </button>
-      </div>
-    );
-  }
-  const isLive = feed.connection.link.kind === 'live';
-  return (
-    <div class="empty">
-      <p>
-        {isLive ? 'No pill has come yet. The first one appears here by itself.' : 'No market yet.'}
-      </p>
-    </div>
-  );
+/** Shown instead of an empty table. */
+function emptyText({ market, connection }: Feed): string {
+  if (market.rows.size > 0) return 'No symbol matches.';
+  const isLive = connection.link.kind === 'live';
+  return isLive ? 'No pill has arrived yet. The first one will appear here.' : 'No data yet.';
 }

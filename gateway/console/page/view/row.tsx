@@ -1,58 +1,71 @@
 import { useRef } from 'preact/hooks';
-import { type Row, spreadsOf } from '../market/market.ts';
-import { DECIMALS, formatAge, formatChange, formatConfidence, formatSpread } from './format.ts';
+import { isShut } from '../market/closed-venues.ts';
+import type { Row, Venue } from '../market/symbol-rows.ts';
+import {
+  DECIMALS,
+  formatAge,
+  formatChange,
+  formatConfidence,
+  formatSpread,
+  formatTime,
+} from './format.ts';
 import { Spark } from './spark.tsx';
-
-export interface RowLineProps {
-  readonly row: Row;
-  /** Place in the whole table, its header is 1. */
-  readonly index: number;
-  /** By the platform's clock; undefined: it has not told its time. */
-  readonly nowMs: number | undefined;
-  /** A change lights up: not where everything changes all the time. */
-  readonly isCalm: boolean;
-}
+import { addressOf } from './use-chosen-symbol.ts';
 
 /** One symbol. */
-export function RowLine({ row, index, nowMs, isCalm }: RowLineProps) {
-  const { symbol, spread, change, confidence, state, atMs, quiet, count } = row;
-  const light = useLight(count, isCalm);
+export function RowLine(props: {
+  readonly row: Row;
+  /** Undefined if it is not known. */
+  readonly venue: Venue | undefined;
+  /** Index in the whole table; the header is 1. */
+  readonly index: number;
+  /** Time by the platform's clock; undefined while unknown. */
+  readonly nowMs: number | undefined;
+  /** Whether to highlight changes, which would distract if everything changed all the time. */
+  readonly isCalm: boolean;
+}) {
+  const { row, venue, index, nowMs, isCalm } = props;
+  const { symbol, name, spread, change, sinceMs, confidence, state, atMs, quiet, count } = row;
+  const light = useHighlight(count, isCalm);
   const way = wayOf(change ?? 0);
   const ageMs = nowMs === undefined ? undefined : Math.max(0, nowMs - atMs);
   return (
-    <tr aria-rowindex={index} data-symbol={symbol}>
+    <tr
+      aria-rowindex={index}
+      data-symbol={symbol}
+      onClick={() => {
+        location.hash = addressOf(symbol);
+      }}
+    >
       <th scope="row" class="symbol">
-        {symbol}
+        <a href={addressOf(symbol)}>{symbol}</a>
+        {name !== undefined && <span class="name">{name}</span>}
       </th>
       <td class="spread">
-        {/* Another key makes another element, whose light begins anew. */}
+        {/* A new key creates a new element, which restarts the animation. */}
         <span
           key={light}
           class={light > 0 ? 'figure fresh' : 'figure'}
-          // A line that changes places would light up again.
+          // Without this, a row that moves would be highlighted again.
           onAnimationEnd={({ currentTarget }) => currentTarget.classList.remove('fresh')}
         >
           {formatSpread(spread)}
         </span>
       </td>
-      <td class={`change ${way}`}>
+      <td
+        class={`change ${way}`}
+        title={sinceMs === undefined ? undefined : `since ${formatTime(sinceMs)}`}
+      >
         <span class="arrow" aria-hidden="true">
           {ARROWS[way]}
         </span>
         {formatChange(change)}
       </td>
       <td class="trend">
-        <Spark spreads={spreadsOf(row)} />
+        <Spark spreads={row.spreads} />
       </td>
       <td class="confidence">{formatConfidence(confidence)}</td>
-      <td class="state">
-        <span class={`badge ${kindOf(state)}`}>{state.replaceAll('_', ' ')}</span>
-        {quiet !== undefined && (
-          <span class="quiet" title={quiet}>
-            {quiet}
-          </span>
-        )}
-      </td>
+      <StateCell {...{ state, quiet, venue }} />
       <td class={ageMs !== undefined && ageMs > OLD_MS ? 'age old' : 'age'}>
         {ageMs === undefined ? '…' : formatAge(ageMs)}
       </td>
@@ -60,25 +73,47 @@ export function RowLine({ row, index, nowMs, isCalm }: RowLineProps) {
   );
 }
 
-/** @returns another number each time a pill has come since the last drawing that is to light up; 0: none */
-function useLight(count: number, isCalm: boolean): number {
+function StateCell({
+  state,
+  quiet,
+  venue,
+}: Pick<Row, 'state' | 'quiet'> & { venue: Venue | undefined }) {
+  // The list of closed venues says so once. A label that differs from the calendar is shown.
+  const isSaidAbove = isShut(venue) && kindOf(state) === 'shut';
+  return (
+    <td class="state">
+      <span class={`badge ${kindOf(state)}`}>
+        {venue !== undefined && <span class="venue">{venue.name} </span>}
+        <span class={isSaidAbove ? 'unseen' : undefined}>{state.replaceAll('_', ' ')}</span>
+      </span>
+      {quiet !== undefined && (
+        <span class="quiet" title={quiet}>
+          {quiet}
+        </span>
+      )}
+    </td>
+  );
+}
+
+/** @returns how many pills were highlighted so far */
+function useHighlight(count: number, isCalm: boolean): number {
   const drawn = useRef({ count, light: 0 });
   const isNew = drawn.current.count !== count;
   if (isNew) drawn.current = { count, light: drawn.current.light + (isCalm ? 1 : 0) };
   return drawn.current.light;
 }
 
-/** What is this old nobody acts on. */
+/** Older pills are shown as too old to act on. */
 const OLD_MS = 60_000;
 const ARROWS = { wider: '▲', tighter: '▼', same: '' } as const;
 
-/** As far as the figure shows it. */
+/** The direction of a change, at the precision of the shown figure. */
 function wayOf(change: number): keyof typeof ARROWS {
   const shown = Number(change.toFixed(DECIMALS));
   return shown > 0 ? 'wider' : shown < 0 ? 'tighter' : 'same';
 }
 
-/** The shape before a state's name; labels are the sender's own, most are none of these. */
+/** The icon before a state's name. Labels are free text of the sender, so most are `other`. */
 function kindOf(state: string): string {
   const label = state.toLowerCase();
   if (label === 'open') return 'open';

@@ -2,12 +2,12 @@ import { formatSpread } from './format.ts';
 
 const WIDTH = 120;
 const HEIGHT = 24;
-/** Room for the line's own width, and for the dot at its end. */
+/** Room for the width of the line and for the dot at its end. */
 const MARGIN = 2.5;
-/** Fewer do not fill the width: a line of two would be a slope that nobody saw. */
+/** Fewer spreads do not fill the width: a line of two points would suggest a long trend. */
 const PLACES_MIN = 20;
 
-/** The last spreads as a line; in words for who does not see it. */
+/** The last spreads as a line, and in words for screen readers. */
 export function Spark({ spreads }: { readonly spreads: readonly number[] }) {
   const low = Math.min(...spreads);
   const high = Math.max(...spreads);
@@ -34,22 +34,13 @@ export function Spark({ spreads }: { readonly spreads: readonly number[] }) {
   );
 }
 
-/**
- * Places on the drawing, the newest always at its right edge. What never moved lies in the middle.
- */
-export function pointsOf(
-  spreads: readonly number[],
-  low: number,
-  high: number,
-): (readonly [x: number, y: number])[] {
+/** Points of the line: the newest at the right edge, spreads without change in the middle. */
+function pointsOf(spreads: readonly number[], low: number, high: number): [number, number][] {
   const step = (WIDTH - 2 * MARGIN) / (Math.max(PLACES_MIN, spreads.length) - 1);
   return spreads.map((spread, index) => {
     const share = high === low ? 0.5 : (spread - low) / (high - low);
     const x = WIDTH - MARGIN - (spreads.length - 1 - index) * step;
-    return [round(x), round(HEIGHT - MARGIN - share * (HEIGHT - 2 * MARGIN))];
+    const y = HEIGHT - MARGIN - share * (HEIGHT - 2 * MARGIN);
+    return [Number(x.toFixed(1)), Number(y.toFixed(1))];
   });
-}
-
-function round(value: number): number {
-  return Math.round(value * 10) / 10;
 }

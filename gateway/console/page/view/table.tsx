@@ -1,23 +1,24 @@
 import { useRef } from 'preact/hooks';
-import type { Row } from '../market/market.ts';
 import { type Order, SORTS, type Sort } from '../market/order.ts';
+import type { Row, Venue } from '../market/symbol-rows.ts';
 import { RowLine } from './row.tsx';
-import { useVisible } from './window.ts';
+import { useVisibleRows } from './use-visible-rows.ts';
 
 export interface TableProps {
   readonly rows: readonly Row[];
+  readonly venues: ReadonlyMap<string, Venue>;
   readonly order: Order;
   readonly onSort: (by: Sort) => void;
   readonly nowMs: number | undefined;
-  /** What it shows is what is so now. */
+  /** Whether the rows show the present market. */
   readonly isCurrent: boolean;
   readonly isCalm: boolean;
 }
 
-/** The market, a symbol a line. Only lines that can be seen are in the document. */
-export function Table({ rows, order, onSort, nowMs, isCurrent, isCalm }: TableProps) {
+/** The market, one symbol per row. Only visible rows are in the document. */
+export function Table({ rows, venues, order, onSort, nowMs, isCurrent, isCalm }: TableProps) {
   const body = useRef<HTMLTableSectionElement>(null);
-  const { first, end, rowPx } = useVisible(body, rows.length);
+  const { first, end, rowPx } = useVisibleRows(body, rows.length);
   return (
     <table
       class={`market by-${order.by}${isCurrent ? '' : ' past'}`}
@@ -34,7 +35,11 @@ export function Table({ rows, order, onSort, nowMs, isCurrent, isCalm }: TablePr
       <tbody ref={body}>
         <Space lines={first} rowPx={rowPx} />
         {rows.slice(first, end).map((row, index) => (
-          <RowLine key={row.symbol} {...{ row, nowMs, isCalm, index: first + index + 2 }} />
+          <RowLine
+            key={row.symbol}
+            {...{ row, nowMs, isCalm, index: first + index + 2 }}
+            venue={venues.get(row.venue ?? '')}
+          />
         ))}
         <Space lines={rows.length - end} rowPx={rowPx} />
       </tbody>
@@ -42,7 +47,7 @@ export function Table({ rows, order, onSort, nowMs, isCurrent, isCalm }: TablePr
   );
 }
 
-/** On narrow screens, where the columns have no headings. */
+/** For narrow screens, where columns have no headings. */
 export function SortChoice({ order, onSort }: Pick<TableProps, 'order' | 'onSort'>) {
   return (
     <div class="sort-choice">
@@ -75,12 +80,14 @@ interface Column {
   readonly name: string;
   readonly title: string;
   readonly sort?: Sort;
+  /** A second line of the heading. */
+  readonly more?: string;
 }
 
 const COLUMNS: readonly Column[] = [
   { name: 'symbol', title: 'Symbol', sort: 'symbol' },
   { name: 'spread', title: 'Spread %', sort: 'spread' },
-  { name: 'change', title: 'Change', sort: 'change' },
+  { name: 'change', title: 'Change', sort: 'change', more: 'since the previous pill' },
   { name: 'trend', title: 'Last 60 spreads' },
   { name: 'confidence', title: 'Confidence', sort: 'confidence' },
   { name: 'state', title: 'Market', sort: 'state' },
@@ -91,7 +98,7 @@ const TITLES = new Map(COLUMNS.map(({ sort, title }) => [sort, title]));
 
 type HeadingProps = Column & Pick<TableProps, 'order' | 'onSort'>;
 
-function Heading({ name, title, sort, order, onSort }: HeadingProps) {
+function Heading({ name, title, more, sort, order, onSort }: HeadingProps) {
   if (sort === undefined) {
     return (
       <th scope="col" class={name}>
@@ -104,7 +111,10 @@ function Heading({ name, title, sort, order, onSort }: HeadingProps) {
   return (
     <th scope="col" class={name} aria-sort={isSorted ? way : 'none'}>
       <button type="button" onClick={() => onSort(sort)}>
-        <span>{title}</span>
+        <span>
+          {title}
+          {more !== undefined && <small> {more}</small>}
+        </span>
         <span class="mark" aria-hidden="true">
           {isSorted && (order.isDescending ? '↓' : '↑')}
         </span>
@@ -113,7 +123,7 @@ function Heading({ name, title, sort, order, onSort }: HeadingProps) {
   );
 }
 
-/** In place of lines that cannot be seen. */
+/** Fills the height of rows that are not visible. */
 function Space({ lines, rowPx }: { readonly lines: number; readonly rowPx: number }) {
   if (lines === 0) return null;
   return (

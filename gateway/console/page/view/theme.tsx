@@ -5,18 +5,20 @@ type Theme = 'dark' | 'light';
 const KEY = 'pillole-theme';
 const DARK = '(prefers-color-scheme: dark)';
 
-/** Puts on what was chosen before; without a choice the style sheet follows the system. */
+const { dataset } = document.documentElement;
+
+/** Applies the stored choice; without one the style sheet follows the system. */
 export function applyTheme(): void {
   const chosen = read();
-  if (chosen !== undefined) document.documentElement.dataset.theme = chosen;
+  if (chosen !== undefined) dataset.theme = chosen;
 }
 
-/** Changes between light and dark. */
+/** Switches between light and dark. */
 export function ThemeToggle() {
   const [theme, setTheme] = useState<Theme>(() => read() ?? systemTheme());
   useEffect(() => {
     const follow = () => {
-      if (document.documentElement.dataset.theme === undefined) setTheme(systemTheme());
+      if (dataset.theme === undefined) setTheme(systemTheme());
     };
     const system = matchMedia(DARK);
     system.addEventListener('change', follow);
@@ -24,8 +26,12 @@ export function ThemeToggle() {
   }, []);
   const other = theme === 'dark' ? 'light' : 'dark';
   const toggle = () => {
-    write(other);
-    document.documentElement.dataset.theme = other;
+    try {
+      localStorage.setItem(KEY, other);
+    } catch {
+      // The browser refuses storage: the choice lasts until the page is closed.
+    }
+    dataset.theme = other;
     setTheme(other);
   };
   return (
@@ -42,20 +48,12 @@ function systemTheme(): Theme {
   return matchMedia(DARK).matches ? 'dark' : 'light';
 }
 
-/** Storage may be refused: then a choice lasts as long as the page. */
+/** The stored choice; undefined also if the browser refuses storage. */
 function read(): Theme | undefined {
   try {
     const kept = localStorage.getItem(KEY);
     return kept === 'dark' || kept === 'light' ? kept : undefined;
   } catch {
     return undefined;
-  }
-}
-
-function write(theme: Theme): void {
-  try {
-    localStorage.setItem(KEY, theme);
-  } catch {
-    // As above.
   }
 }

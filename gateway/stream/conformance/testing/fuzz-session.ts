@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { LIMITS } from '../../limits.ts';
-import { faultOfAnswers, isOurs } from './answers.ts';
 import { enter } from './enter.ts';
+import { faultOfAnswers, isOurs } from './expected-answers.ts';
 import { mutateBytes, mutateJson } from './mutate-json.ts';
 import { mutateFrame, mutateHandshake, spreadText } from './mutate-wire.ts';
-import { createRandom, type Random } from './random.ts';
 import { handshakeText, openRaw, type RawClient } from './raw-client.ts';
+import { createRandom, type Random } from './seeded-random.ts';
 import { closeFrame, textFrame } from './wire.ts';
 
 export interface FuzzPlace {
@@ -15,7 +15,7 @@ export interface FuzzPlace {
   readonly epoch: string;
 }
 
-/** What one connection sent, and what was wrong with the answers. */
+/** The inputs of one connection, and the fault of its answers. */
 export interface FuzzResult {
   readonly inputs: readonly Buffer[];
   /** How it ended, for the statistics: `pong`, a close code, `tcp` … */
@@ -27,20 +27,25 @@ interface Session {
   readonly place: FuzzPlace;
   readonly random: Random;
   readonly inputs: Buffer[];
+  /** The header of a client behind a proxy: one address would exceed its rate of handshakes. */
+  readonly forwarded: { readonly 'X-Forwarded-For': string };
 }
 
 const HTTP_STATUSES = /^HTTP\/1\.1 (101|200|400|404|426|429|431|505) /;
 const END = 'end-of-session';
 
-/** Runs one connection from its seed: what it sends depends on nothing else. */
+/** Runs one connection from its seed, which alone determines the inputs. */
 export async function runFuzzSession(place: FuzzPlace, seed: number): Promise<FuzzResult> {
-  const session: Session = { place, random: createRandom(seed), inputs: [] };
-  const roll = session.random.below(100);
+  const random = createRandom(seed);
+  const roll = random.below(100);
+  const address = ['10', ...[1, 2, 3].map(() => random.below(256))].join('.');
+  const forwarded = { 'X-Forwarded-For': address };
+  const session: Session = { place, random, inputs: [], forwarded };
   const run = roll < 55 ? sendTexts : roll < 85 ? sendFrames : roll < 95 ? shakeHands : sayWho;
   try {
     const client =
       run === sendTexts || run === sendFrames
-        ? await enter(place.port, { headers: { 'X-API-Key': place.key } })
+        ? await enter(place.port, { headers: { 'X-API-Key': place.key, ...forwarded } })
         : await openRaw(place.port);
     const outcome = await run(session, client);
     const fault = faultOfAnswers(client);
@@ -51,7 +56,7 @@ export async function runFuzzSession(place: FuzzPlace, seed: number): Promise<Fu
   }
 }
 
-/** Messages in well-formed frames: the server must answer to the last, or say why it ends. */
+/** Messages in well-formed frames: the server must answer the last, or say why it closes. */
 async function sendTexts(session: Session, client: RawClient): Promise<string> {
   const { random, inputs } = session;
   let isReadable = true;
@@ -75,7 +80,7 @@ async function sendTexts(session: Session, client: RawClient): Promise<string> {
   return leave(session, client);
 }
 
-/** Frames that break RFC 6455, among a few that do not. */
+/** Frames that violate RFC 6455, among a few valid ones. */
 async function sendFrames(session: Session, client: RawClient): Promise<string> {
   const { random, inputs } = session;
   for (let left = 1 + random.below(6); left > 0; left -= 1) {
@@ -88,8 +93,8 @@ async function sendFrames(session: Session, client: RawClient): Promise<string> 
 }
 
 async function shakeHands(session: Session, client: RawClient): Promise<string> {
-  const { place, random, inputs } = session;
-  const headers = { 'X-API-Key': random.chance(0.5) ? place.key : null };
+  const { place, random, inputs, forwarded } = session;
+  const headers = { 'X-API-Key': random.chance(0.5) ? place.key : null, ...forwarded };
   const bytes = mutateHandshake({ headers }, random);
   inputs.push(bytes);
   deliver(client, [bytes], random);
@@ -100,10 +105,10 @@ async function shakeHands(session: Session, client: RawClient): Promise<string> 
   return `HTTP ${head.slice(9, 12) || 'none'}`;
 }
 
-/** A credential in the first frame, right or not; some are gone while it is looked up. */
+/** A credential in the first frame, valid or not; some clients disconnect during the check. */
 async function sayWho(session: Session, client: RawClient): Promise<string> {
-  const { place, random, inputs } = session;
-  client.write(handshakeText());
+  const { place, random, inputs, forwarded } = session;
+  client.write(handshakeText({ headers: forwarded }));
   await client.until('the handshake', () => client.head() !== '');
   const right = Buffer.from(JSON.stringify({ op: 'auth', key: place.key, id: '0' }));
   const auth = random.chance(0.4)
@@ -145,15 +150,15 @@ function deliver(client: RawClient, parts: readonly Buffer[], random: Random): v
   }
 }
 
-/** Ends our half and waits for the other: whatever half-sent thing it waits for will not come. */
+/** Half-closes and waits for the server, which cannot expect more input then. */
 async function hangUp(client: RawClient): Promise<string> {
   client.socket.end();
-  await client.until('the end', () => client.socket.closed);
+  await client.until('the server to close the socket', () => client.socket.closed);
   const { code } = await client.ended;
   return code === undefined ? 'cut' : `closed ${code}`;
 }
 
-/** Leaves in one of the ways in which clients do. */
+/** Disconnects in one of the ways of real clients. */
 async function leave({ random, inputs }: Session, client: RawClient): Promise<string> {
   const way = random.below(4);
   if (way === 0) client.abort();

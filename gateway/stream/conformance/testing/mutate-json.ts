@@ -1,10 +1,10 @@
-import { CLIENT_FRAMES } from '../../contract/frame-schemas-client.ts';
-import type { Random } from './random.ts';
+import { CLIENT_FRAMES } from '../../protocol/client-frame-schemas.ts';
+import type { Random } from './seeded-random.ts';
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 
 const SUBSCRIBE = CLIENT_FRAMES.subscribe.examples[0];
-/** Valid frames of every kind; `<epoch>` stands for the log's own. */
+/** Valid frames of every type; `<epoch>` is replaced by the epoch of the log. */
 const SEEDS: readonly Json[] = [
   ...Object.values(CLIENT_FRAMES).flatMap(({ examples }) => [...examples]),
   { ...SUBSCRIBE, resume: '<epoch>:0-0,1-0' },
@@ -43,7 +43,7 @@ const TEXT_TWISTS: readonly ((text: string) => string)[] = [
   (text) => text.replace('{', '{"__proto__":{"op":"ping"},'),
 ];
 
-/** A client frame as text: a valid one, changed as a buggy or hostile program may have it. */
+/** A client frame as text, changed as by a buggy or hostile program. */
 export function mutateJson(random: Random, epoch: string): string {
   let frame = random.pick(SEEDS);
   for (let left = random.below(3); left > 0; left -= 1) frame = mutate(frame, random);
@@ -78,7 +78,7 @@ function mutate(value: Json, random: Random): Json {
   return Object.fromEntries(entries);
 }
 
-/** Bytes changed without knowing what they mean; mostly ASCII stays ASCII, else all ends there. */
+/** Random byte changes; ASCII mostly stays ASCII, because invalid UTF-8 ends the connection. */
 export function mutateBytes(bytes: Buffer, random: Random): Buffer {
   let changed = Buffer.from(bytes);
   const bits = random.chance(0.1) ? 8 : 7;

@@ -1,5 +1,5 @@
-import type { Random } from './random.ts';
 import { type HandshakeShape, handshakeText, STREAM_PATH } from './raw-client.ts';
+import type { Random } from './seeded-random.ts';
 import { closeFrame, encodeFrame, type FrameShape, OPCODE } from './wire.ts';
 
 const LENGTHS = [0n, 1n, 125n, 126n, 127n, 4_096n, 4_097n, 65_535n, 65_536n, 1n << 32n, 1n << 63n];
@@ -7,7 +7,7 @@ const CODES = [
   0, 999, 1000, 1001, 1002, 1004, 1005, 1006, 1015, 2999, 3000, 4000, 4999, 5000, 65535,
 ];
 
-/** A text message whole or in fragments, with control frames between them: all of it is allowed. */
+/** A valid text message, whole or in fragments with control frames in between. */
 export function spreadText(payload: Buffer, random: Random): Buffer[] {
   const frames: Buffer[] = [];
   let at = 0;
@@ -24,7 +24,7 @@ export function spreadText(payload: Buffer, random: Random): Buffer[] {
   return frames;
 }
 
-/** A frame whose header is changed, mostly into one that RFC 6455 forbids. */
+/** A frame with a changed header, which RFC 6455 mostly forbids. */
 export function mutateFrame(payload: Buffer, random: Random): Buffer {
   const shape: FrameShape = { opcode: OPCODE.text, payload, mask: random.bytes(4) };
   switch (random.below(10)) {
@@ -35,7 +35,7 @@ export function mutateFrame(payload: Buffer, random: Random): Buffer {
     case 2:
       return encodeFrame({ ...shape, mask: null });
     case 3:
-      return encodeFrame({ ...shape, toldLength: random.pick(LENGTHS), lengthBytes: 8 });
+      return encodeFrame({ ...shape, claimedLength: random.pick(LENGTHS), lengthBytes: 8 });
     case 4:
       return encodeFrame({ ...shape, lengthBytes: random.pick([2, 8]) });
     case 5: {
@@ -102,7 +102,7 @@ const VERSIONS = [
   'ICY',
 ];
 
-/** Bytes of a handshake in which one to three things are changed. */
+/** A handshake with one to three changes. */
 export function mutateHandshake(valid: HandshakeShape, random: Random): Buffer {
   let shape: HandshakeShape = valid;
   for (let left = 1 + random.below(3); left > 0; left -= 1) {

@@ -6,32 +6,32 @@ export interface HandshakeShape {
   readonly method?: string;
   readonly path?: string;
   readonly version?: string;
-  /** A header that is null is left out. */
+  /** A null header is left out. */
   readonly headers?: Readonly<Record<string, string | null>>;
 }
 
 /** How the server ended a connection. */
 export interface Ending {
-  /** Of its close frame; undefined when TCP ended without one. */
+  /** Code of the close frame; undefined if TCP ended without one. */
   readonly code: number | undefined;
   readonly reason: string;
   readonly tcp: 'end' | 'reset';
 }
 
-/** A TCP connection to the server that sends any bytes and reads like a strict WebSocket client. */
+/** A TCP connection that sends arbitrary bytes and reads like a strict WebSocket client. */
 export interface RawClient {
   readonly socket: net.Socket;
-  /** HTTP answer to the handshake so far; with its body where no WebSocket was opened. */
+  /** The HTTP response so far; including the body if no WebSocket was opened. */
   head(): string;
   /** Text frames so far, parsed. */
   readonly frames: readonly Readonly<Record<string, unknown>>[];
   readonly controls: readonly ServerFrame[];
-  /** What the server did that RFC 6455 forbids; undefined = nothing. */
+  /** How the server violated RFC 6455; undefined if it did not. */
   violation(): string | undefined;
   readonly ended: Promise<Ending>;
   /**
-   * Looks again at each thing that comes, the end too, until `probe` is true.
-   * @throws when it is not by then.
+   * Calls `probe` after each input, the end included, until it is true.
+   * @throws when it stays false until the time limit.
    */
   until(what: string, probe: () => boolean): Promise<void>;
   write(...parts: readonly (string | Buffer)[]): void;
@@ -40,11 +40,11 @@ export interface RawClient {
   abort(): void;
 }
 
-/** For an answer of a machine that is busy with other tests too. */
-const PATIENCE_MS = 20_000;
+/** Time limit of an answer on a machine that is busy with other tests. */
+const PATIENCE_MS = 60_000;
 export const STREAM_PATH = '/api/stream';
 
-/** Text of a handshake as RFC 6455 section 4.1 has it, but for what `shape` changes. */
+/** Text of a handshake as in RFC 6455 section 4.1, with the changes of `shape`. */
 export function handshakeText(shape: HandshakeShape = {}): string {
   const headers = {
     Host: 'stream.test',
@@ -68,7 +68,7 @@ export function closeRawClients(): void {
   open.clear();
 }
 
-/** Opens TCP alone; nothing is sent. */
+/** Opens TCP without sending anything. */
 export async function openRaw(port: number): Promise<RawClient> {
   const socket = net.connect({ port, host: '127.0.0.1' });
   socket.setNoDelay(true);
@@ -101,7 +101,7 @@ export async function openRaw(port: number): Promise<RawClient> {
       }
       head += chunk.toString('latin1');
       const end = head.indexOf('\r\n\r\n') + 4;
-      // An answer that opens nothing stays text, with what follows it.
+      // A response that opens no WebSocket stays text.
       if (end < 4 || !head.startsWith('HTTP/1.1 101 ')) return;
       isOpen = true;
       const rest = Buffer.from(head.slice(end), 'latin1');

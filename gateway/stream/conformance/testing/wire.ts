@@ -10,20 +10,20 @@ export interface FrameShape {
   readonly fin?: boolean;
   /** The three reserved bits as a number from 0 to 7. */
   readonly rsv?: number;
-  /** null = not masked, as no client may send. */
+  /** null = not masked, which is forbidden for clients. */
   readonly mask?: Buffer | null;
   /** Bytes of the extended length; by default as few as the payload needs. */
   readonly lengthBytes?: 0 | 2 | 8;
-  /** What the header says the length is, when it is not the truth. */
-  readonly toldLength?: bigint;
+  /** A wrong length for the header. */
+  readonly claimedLength?: bigint;
 }
 
 const MASK = Buffer.from([0x37, 0xfa, 0x21, 0x3d]);
 
-/** Encodes a client's frame, also one that RFC 6455 forbids. */
+/** Encodes a client frame, including frames that RFC 6455 forbids. */
 export function encodeFrame(shape: FrameShape): Buffer {
   const { opcode, payload, fin = true, rsv = 0, mask = MASK } = shape;
-  const length = shape.toldLength ?? BigInt(payload.length);
+  const length = shape.claimedLength ?? BigInt(payload.length);
   const extended = shape.lengthBytes ?? (length < 126n ? 0 : length < 65_536n ? 2 : 8);
   const head = Buffer.alloc(2 + extended);
   head[0] = (fin ? 0x80 : 0) | (rsv << 4) | opcode;
@@ -72,8 +72,8 @@ export interface ServerFrame {
 }
 
 /**
- * Reads a server's frames as a strict client does.
- * @throws where a server breaks RFC 6455: a mask, a reserved bit or opcode, a fragment, a long
+ * Reads server frames as a strict client does.
+ * @throws when a server violates RFC 6455: a mask, a reserved bit or opcode, a fragment, a long
  * control frame. Our frames are never fragmented.
  */
 export function createFrameReader(): (chunk: Buffer) => ServerFrame[] {

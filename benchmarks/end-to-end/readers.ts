@@ -1,0 +1,108 @@
+import { randomUUID } from 'node:crypto';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { openTail } from '../../lib/kafka/tail.ts';
+import { createTopics, deleteTopics } from '../../lib/kafka/topics.ts';
+import { openBenchKafka } from '../harness/bench-pills.ts';
+import { openSocket } from '../harness/bench-socket.ts';
+import { monotonicMicros } from '../harness/open-loop.ts';
+import { addArrival, createArrivals, judgeArrivals } from '../load/deliveries.ts';
+import { type LoadReport, type PillRun, pillNumber } from '../load/pill-load.ts';
+
+/** Sockets, or a consumer of the log, whose pills are checked against the plan of each run. */
+export type EndToEndReaders = Awaited<ReturnType<typeof openSockets | typeof openLogReader>>;
+
+const TROUBLE: ReadonlySet<string> = new Set(['gap', 'error', 'drain', 'status']);
+
+/** Checks the pills that readers get against the plan. */
+export function createDeliveryMonitor(readers: number) {
+  const eventLoop = monitorEventLoopDelay({ resolution: 5 });
+  eventLoop.enable();
+  let run: PillRun | undefined;
+  let arrivals: ReturnType<typeof createArrivals>[] = [];
+  let remarks: Record<string, number> = {};
+  return {
+    readers,
+    /** Counts `gap`, `error` and `drain` frames, and closed sockets. */
+    remark(what: string) {
+      remarks[what] = (remarks[what] ?? 0) + 1;
+    },
+    /** A reader got a pill. */
+    receive(reader: number, id: string, now: number) {
+      const pill = run === undefined ? -1 : pillNumber(run.run, id);
+      if (pill >= 0 && pill < run!.pills) addArrival(arrivals[reader]!, pill, now);
+    },
+    begin(next: PillRun) {
+      [run, remarks] = [next, {}];
+      arrivals = Array.from({ length: readers }, () => createArrivals(next.pills));
+      eventLoop.reset();
+    },
+    arrived: (failed: readonly number[]) =>
+      // A send may fail after the log has the pill.
+      arrivals.reduce(
+        (sum, { pills, times }) => sum + pills - failed.filter((pill) => times[pill]! > 0).length,
+        0,
+      ),
+    /** Reports on the run, and ends it. */
+    end(sent: Pick<LoadReport, 'answersMicros'>) {
+      const { sincePlanned: delivered, ...judged } = judgeArrivals(run!, sent, arrivals);
+      run = undefined;
+      // How late the event loop of this process was at the 99th percentile, in µs.
+      const eventLoopP99 = Math.round(eventLoop.percentile(99) / 1000);
+      return { ...judged, delivered, remarks, eventLoopP99 };
+    },
+  };
+}
+
+/** Opens sockets on all symbols; resolves when all are live. */
+export async function openSockets(stream: string, apiKey: string, count: number) {
+  const monitor = createDeliveryMonitor(count);
+  const onFrame = (client: number, text: string) => {
+    const now = monotonicMicros();
+    const frame = JSON.parse(text) as {
+      readonly type: string;
+      readonly id?: string;
+      readonly pills?: readonly { readonly id: string }[];
+    };
+    if (frame.type === 'pill') monitor.receive(client, frame.id!, now);
+    else if (TROUBLE.has(frame.type)) monitor.remark(frame.type);
+    for (const { id } of frame.pills ?? []) monitor.receive(client, id, now);
+  };
+  const sockets = await Promise.all(
+    Array.from({ length: count }, (_, client) =>
+      openSocket(
+        stream,
+        apiKey,
+        (text) => onFrame(client, text),
+        (code) => monitor.remark(`closed ${code}`),
+      ),
+    ),
+  );
+  const close = async () => {
+    for (const socket of sockets) socket.terminate();
+  };
+  return { ...monitor, close };
+}
+
+/** Reads a topic of its own, whose records are ids: the time that the log alone takes. */
+export async function openLogReader(kafka: string) {
+  const client = openBenchKafka(kafka);
+  const topic = `bench.log.${randomUUID()}`;
+  await createTopics(client, [{ name: topic, partitions: 1, config: {} }]);
+  const monitor = createDeliveryMonitor(1);
+  const tail = await openTail({
+    client,
+    topic,
+    groupPrefix: topic,
+    from: new Map(),
+    onRecords(_partition, records) {
+      const now = monotonicMicros();
+      for (const { value } of records) monitor.receive(0, value?.toString('utf8') ?? '', now);
+    },
+    onFatal: (error) => monitor.remark(error.message),
+  });
+  const close = async () => {
+    await tail.close();
+    await deleteTopics(client, [topic]);
+  };
+  return { ...monitor, topic, close };
+}

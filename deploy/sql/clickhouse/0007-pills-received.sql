@@ -1,0 +1,1 @@
+ALTER TABLE pills ADD INDEX IF NOT EXISTS received received_at TYPE minmax GRANULARITY 1

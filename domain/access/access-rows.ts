@@ -1,0 +1,119 @@
+import type { StatementPool } from '../../lib/postgres/statement-pool.ts';
+import type { AccountAccess, KeyAccess } from './account-access.ts';
+import { type AllowList, parseAllowList } from './allow-list.ts';
+import type { Scope } from './scopes.ts';
+import type { Tier } from './tiers.ts';
+
+/** A key with its account, whether or not the key is still valid. */
+export interface FoundKey {
+  readonly key: KeyAccess;
+  readonly allowList: AllowList;
+  readonly isRevoked: boolean;
+  /** Version of the pepper that the hash was made under. */
+  readonly pepper: number;
+}
+
+/** A row of `ACCOUNT_ACCESS`. */
+export interface AccountAccessRow {
+  readonly account_id: string;
+  readonly account_name: string;
+  readonly account_status: AccountAccess['status'];
+  readonly suspended_reason: string | null;
+  readonly rate_per_s: number | null;
+  readonly rate_burst: number | null;
+  readonly calls_per_day: number | null;
+  /** null = never subscribed; then the columns below are null too. */
+  readonly tier: Tier | null;
+  readonly subscription_status: 'active' | 'past_due' | 'ended';
+  readonly past_due_since: Date | null;
+  readonly period_end: Date;
+  readonly cancel_at_period_end: boolean;
+  readonly next_tier: Tier | null;
+}
+
+interface KeyAccessRow extends AccountAccessRow {
+  readonly key_id: string;
+  readonly hint: string;
+  readonly scopes: readonly Scope[];
+  readonly allow_cidrs: readonly string[];
+  readonly expires_at: Date | null;
+  readonly revoked_at: Date | null;
+  readonly pepper: number;
+}
+
+const ACCOUNT_COLUMNS = `
+  a.id AS account_id, a.name AS account_name, a.status AS account_status,
+  a.suspended_reason, a.rate_per_s, a.rate_burst, a.calls_per_day,
+  s.tier, s.status AS subscription_status, s.past_due_since, s.period_end, s.cancel_at_period_end,
+  s.next_tier`;
+
+const READ_KEY = `
+  SELECT k.id AS key_id, k.hint, k.scopes, k.allow_cidrs, k.expires_at, k.revoked_at, k.pepper,
+    ${ACCOUNT_COLUMNS}
+  FROM api_keys k
+  JOIN accounts a ON a.id = k.account_id
+  LEFT JOIN subscriptions s ON s.account_id = a.id`;
+
+/** Selects accounts `a` as `AccountAccessRow`. */
+export const ACCOUNT_ACCESS = `
+  SELECT ${ACCOUNT_COLUMNS}
+  FROM accounts a LEFT JOIN subscriptions s ON s.account_id = a.id`;
+
+/** Reads a key by its possible hashes or its id. @throws any database error */
+export async function findKey(
+  pool: StatementPool,
+  by: { readonly hashes: readonly Buffer[] } | { readonly id: string },
+): Promise<FoundKey | undefined> {
+  const [row] =
+    'hashes' in by
+      ? await pool.query<KeyAccessRow>(`${READ_KEY} WHERE k.hash = ANY ($1)`, [by.hashes])
+      : await pool.query<KeyAccessRow>(`${READ_KEY} WHERE k.id = $1`, [by.id]);
+  if (row === undefined) return undefined;
+  return {
+    key: {
+      id: row.key_id,
+      hint: row.hint,
+      scopes: row.scopes,
+      expiresAtMs: row.expires_at?.getTime(),
+      account: accountAccessOf(row),
+    },
+    allowList: parseAllowList(row.allow_cidrs),
+    isRevoked: row.revoked_at !== null,
+    pepper: row.pepper,
+  };
+}
+
+/** Reads an account's access. @throws any database error */
+export async function findAccount(
+  pool: StatementPool,
+  accountId: string,
+): Promise<AccountAccess | undefined> {
+  const [row] = await pool.query<AccountAccessRow>(`${ACCOUNT_ACCESS} WHERE a.id = $1`, [
+    accountId,
+  ]);
+  return row === undefined ? undefined : accountAccessOf(row);
+}
+
+/** Converts a row of `ACCOUNT_ACCESS`. */
+export function accountAccessOf(row: AccountAccessRow): AccountAccess {
+  return {
+    id: row.account_id,
+    name: row.account_name,
+    status: row.account_status,
+    suspendedReason: row.suspended_reason ?? undefined,
+    subscription:
+      row.tier === null
+        ? undefined
+        : {
+            tier: row.tier,
+            status: row.subscription_status,
+            pastDueSinceMs: row.past_due_since?.getTime(),
+            periodEndMs: row.period_end.getTime(),
+            cancelAtPeriodEnd: row.cancel_at_period_end,
+            nextTier: row.next_tier ?? undefined,
+          },
+    ratePerS: row.rate_per_s ?? undefined,
+    rateBurst: row.rate_burst ?? undefined,
+    callsPerDay: row.calls_per_day ?? undefined,
+  };
+}

@@ -1,0 +1,88 @@
+import type { Log } from '../../lib/log/log.ts';
+import { openDatabase } from '../../lib/postgres/database.ts';
+import type { AccountAccess, Allowance, MeteredCall, MeterVerdict } from './account-access.ts';
+import { tierAt } from './entitlement.ts';
+import { QuotaCounter } from './quota-counter.ts';
+import { openStatements } from './statements.ts';
+import { TIERS, type TierPlan } from './tiers.ts';
+import { createTokenBuckets } from './token-buckets.ts';
+import { createUsageWriter } from './usage-writer.ts';
+
+export type Meter = ReturnType<typeof openMeter>;
+
+/**
+ * Opens a meter: burst limits of this process, and exact daily limits over all processes. It connects in
+ * the background; until then, and while PostgreSQL is unavailable, calls of accounts with a daily
+ * limit are `unavailable`, and calls of accounts without one are counted later.
+ * @param options `name` names its connections in pg_stat_activity
+ */
+export function openMeter(options: {
+  readonly databaseUrl: string;
+  readonly namespace: string;
+  readonly log: Log;
+  readonly name: string;
+}) {
+  const { databaseUrl: url, namespace, log } = options;
+  const open = (part: string) => {
+    const name = `${options.name}-${part}`;
+    return openStatements(() =>
+      openDatabase({ url, namespace, name, log, connectionsMax: 1, lazyCommits: true }),
+    );
+  };
+  const usage = createUsageWriter(open('usage'), log);
+  const quotas = new QuotaCounter(open('quotas'), usage, log);
+  const buckets = createTokenBuckets();
+
+  return {
+    /** Counts one call of an account that has a tier. Synchronous without a daily limit. */
+    take(call: MeteredCall): MeterVerdict | Promise<MeterVerdict> {
+      const { account } = call;
+      const plan = planOf(account);
+      const nowMs = performance.now();
+      const burst = buckets.take(account.id, ...rateOf(account, plan), nowMs);
+      if (burst.retryAfterS > 0) {
+        return { kind: 'rate_limited', burst, retryAfterS: burst.retryAfterS };
+      }
+      const limit = dailyLimitOf(account, plan);
+      if (limit !== undefined) return quotas.take(call, limit, burst, nowMs);
+      quotas.count(call, 1);
+      return { kind: 'granted', burst, daily: undefined };
+    },
+    /** Gives a call back after a 5xx of this server; best effort. */
+    giveBack: (call: MeteredCall) => quotas.count(call, -1),
+    /**
+     * The limits as last reported to this process, without counting a call: for answers that are
+     * free. A count that is older than a second or missing is refreshed in the background; until
+     * the answer a missing count is the whole limit.
+     */
+    peek(account: AccountAccess): {
+      readonly burst: Allowance;
+      readonly daily: Allowance | undefined;
+    } {
+      const plan = planOf(account);
+      const nowMs = performance.now();
+      const limit = dailyLimitOf(account, plan);
+      return {
+        burst: buckets.peek(account.id, ...rateOf(account, plan), nowMs),
+        daily: limit === undefined ? undefined : quotas.peek(account.id, limit, nowMs),
+      };
+    },
+    async close(): Promise<void> {
+      await quotas.close();
+      await usage.close();
+    },
+  };
+}
+
+/** Without a subscription (limits are only shown, no call is counted): the lowest plan. */
+function planOf({ subscription }: AccountAccess): TierPlan {
+  return TIERS[subscription === undefined ? 'basic' : tierAt(subscription, Date.now())];
+}
+
+function rateOf(account: AccountAccess, plan: TierPlan): [perS: number, burst: number] {
+  return [account.ratePerS ?? plan.ratePerS, account.rateBurst ?? plan.rateBurst];
+}
+
+function dailyLimitOf(account: AccountAccess, plan: TierPlan): number | undefined {
+  return account.callsPerDay ?? plan.callsPerDay ?? undefined;
+}

@@ -1,0 +1,90 @@
+import { sql } from 'kysely';
+import type { Database } from '../../lib/postgres/database.ts';
+import { tierOf } from '../access/entitlement.ts';
+import { TIERS } from '../access/tiers.ts';
+import { readAccountAccess } from './account-row.ts';
+
+export const USAGE_LIMITS = { daysMax: 400, keysMax: 200, endpointsMax: 100 } as const;
+
+/** Earlier in the day, a few calls would be projected to many. */
+const PROJECTION_SHARE_MIN = 0.05;
+
+export type Usage = NonNullable<Awaited<ReturnType<typeof readUsage>>>;
+
+/**
+ * Reads the usage of an account; days are UTC, `YYYY-MM-DD`, by PostgreSQL's clock. Counts by key and endpoint lag the daily count by about a second and
+ * include calls that were given back.
+ * @param days 1 to 400, including today
+ * @returns undefined if the account does not exist
+ */
+export async function readUsage(
+  db: Database,
+  accountId: string,
+  { days }: { readonly days: number },
+) {
+  const span = Math.max(1, Math.min(Math.trunc(days), USAGE_LIMITS.daysMax));
+  // One snapshot, so that today's count and the list of days agree.
+  const reading = db.transaction().setIsolationLevel('repeatable read').setAccessMode('read only');
+  return reading.execute(async (tx) => {
+    const account = await readAccountAccess(tx, accountId);
+    if (account === undefined) return undefined;
+    const { rows } = await sql<{ day: string; calls: string; moment: Date }>`
+      SELECT to_char(d.day, 'YYYY-MM-DD') AS day, coalesce(u.used, 0) AS calls, n.moment
+      FROM (SELECT quota_now() AS moment) n
+      CROSS JOIN LATERAL (
+        SELECT (n.moment AT TIME ZONE 'UTC')::date - i AS day FROM generate_series(0, ${span - 1}) i
+      ) d
+      LEFT JOIN usage_days u ON u.account_id = ${accountId} AND u.day = d.day
+      ORDER BY d.day`.execute(tx);
+    const last = rows.at(-1)!;
+    const calls = tx
+      .selectFrom('usage_calls as c')
+      .where('c.account_id', '=', accountId)
+      .where('c.day', '>=', sql<Date>`${rows[0]!.day}::date`)
+      .where('c.day', '<=', sql<Date>`${last.day}::date`)
+      .select(sql<string>`sum(c.calls)`.as('calls'))
+      .orderBy('calls', 'desc');
+    const keys = await calls
+      .leftJoin('api_keys as k', (on) =>
+        on.onRef('k.id', '=', 'c.key_id').onRef('k.account_id', '=', 'c.account_id'),
+      )
+      .select(['c.key_id as keyId', 'k.name', 'k.hint'])
+      .groupBy(['c.key_id', 'k.name', 'k.hint'])
+      .orderBy('keyId')
+      .limit(USAGE_LIMITS.keysMax)
+      .execute();
+    const endpoints = await calls
+      .select('c.endpoint')
+      .groupBy('c.endpoint')
+      .orderBy('c.endpoint')
+      .limit(USAGE_LIMITS.endpointsMax)
+      .execute();
+    const tier = tierOf(account, Date.now());
+    const limit = tier === undefined ? 0 : (account.callsPerDay ?? TIERS[tier].callsPerDay);
+    return {
+      today: todayOf(last.day, Number(last.calls), limit, last.moment),
+      /** From the first requested day to today; days without calls have 0. */
+      days: rows.map((row) => ({ day: row.day, calls: Number(row.calls) })),
+      /** Most calls first, at most 200; a deleted key has neither name nor hint. */
+      keys: keys.map((row) => ({ ...row, calls: Number(row.calls) })),
+      /** Most calls first, at most 100. */
+      endpoints: endpoints.map((row) => ({ ...row, calls: Number(row.calls) })),
+    };
+  });
+}
+
+function todayOf(day: string, used: number, limit: number | null, now: Date) {
+  const startMs = Date.parse(`${day}T00:00:00Z`);
+  const share = (now.getTime() - startMs) / 86_400_000;
+  return {
+    day,
+    used,
+    /** null = no daily limit; 0 = no subscription in force. */
+    limit,
+    remaining: limit === null ? null : Math.max(0, limit - used),
+    /** The next 00:00 UTC. */
+    resetsAt: new Date(startMs + 86_400_000),
+    /** `used` divided by the elapsed share of the day, rounded; null in the first 5 % (72 min). */
+    projected: share < PROJECTION_SHARE_MIN ? null : Math.round(used / share),
+  };
+}

@@ -1,0 +1,164 @@
+import type { RouteOptions } from 'fastify';
+import { Type } from 'typebox';
+import type { AccountAccess } from '../../../domain/access/account-access.ts';
+import {
+  accountEntitlement,
+  boughtTierOf,
+  entitlementOf,
+  tierEndsAtMs,
+} from '../../../domain/access/entitlement.ts';
+import { suspensionOf } from '../../../domain/access/suspension.ts';
+import { TIERS } from '../../../domain/access/tiers.ts';
+import { closeAccount } from '../../../domain/accounts/account-closure.ts';
+import { AUDIT_PAGE_MAX, readAudit } from '../../../domain/accounts/audit.ts';
+import { readUsage, USAGE_LIMITS } from '../../../domain/accounts/usage.ts';
+import { isDatabaseAway } from '../../../lib/postgres/database.ts';
+import { answerOf, bodyOf, timeText } from '../../http/answer-body.ts';
+import { refuse } from '../../http/refuse.ts';
+import type { Dedicated } from '../manager/dedicated-sockets.ts';
+import { ownAccount, SIGNED_IN, withFreshFactor } from '../server/access-rule.ts';
+import { accountRoute } from '../server/account-route.ts';
+import { callerOf, requesterOf } from '../server/caller.ts';
+import { nextPage } from '../server/next-page.ts';
+import { Before, limitOf, Next, Password, STRICT } from '../server/schemas.ts';
+import type { Accounts } from './account-deps.ts';
+import { Account, AuditEntry, Usage, UsageOfKey, UsageToday } from './account-schemas.ts';
+import { refuseSignIn } from './session-routes.ts';
+
+const AuditPage = Type.Object({ data: Type.Array(AuditEntry), next: Next });
+
+type OwnAccountDeps = Pick<Accounts, 'db' | 'users' | 'billing' | 'addresses' | 'dedicated'>;
+
+/** The account itself: plan, limits, audit log, usage and closing. */
+export function ownAccountRoutes(deps: OwnAccountDeps): RouteOptions[] {
+  const { db, users, billing, addresses, dedicated } = deps;
+  return [
+    accountRoute({
+      method: 'GET',
+      url: '/api/account',
+      tag: 'account',
+      summary: 'Read plan, limits, and the addresses of all services',
+      access: ownAccount('any'),
+      answers: { 200: answerOf('The account.', Account) },
+      async handle(request) {
+        const { account } = callerOf(request);
+        return {
+          ...accountBody(account, addresses),
+          dedicated: await dedicatedOf(account, dedicated),
+        };
+      },
+    }),
+    accountRoute({
+      method: 'DELETE',
+      url: '/api/account',
+      tag: 'account',
+      summary: 'Close the account: keys and subscription end at once; data is erased after 30 days',
+      access: withFreshFactor(SIGNED_IN),
+      body: Type.Object({ password: Password }, STRICT),
+      bodyExample: { password: 'correct horse battery' },
+      answers: { 204: { description: 'Closed.' } },
+      problems: ['sign_in_refused', 'too_many_attempts'],
+      ifUnknown: 'If the account was closed, GET /api/session answers 401.',
+      async handle(request, reply) {
+        const { userId } = callerOf(request).session!;
+        const asked = await users.checkPassword(userId, request.body.password, request.ip);
+        if (asked.kind !== 'ok') return refuseSignIn(reply, asked);
+        await closeAccount({ db, billing }, requesterOf(request));
+        return reply.code(204).send();
+      },
+    }),
+    accountRoute({
+      method: 'GET',
+      url: '/api/account/audit',
+      tag: 'account',
+      summary: 'List who changed what, newest first',
+      access: SIGNED_IN,
+      query: Type.Object({ limit: limitOf(AUDIT_PAGE_MAX, 50), before: Before }, STRICT),
+      answers: { 200: answerOf('One page.', AuditPage) },
+      async handle(request) {
+        const { limit = 50, before } = request.query;
+        const entries = await readAudit(db, callerOf(request).account.id, { limit, before });
+        const next =
+          entries.length < limit ? null : nextPage(request.url, { before: entries.at(-1)!.id });
+        return { data: entries.map((entry) => bodyOf(AuditEntry, entry)), next };
+      },
+    }),
+    usageRoute(deps),
+  ];
+}
+
+function usageRoute({ db }: OwnAccountDeps): RouteOptions {
+  return accountRoute({
+    method: 'GET',
+    url: '/api/usage',
+    tag: 'account',
+    summary: 'Count calls by day, key and endpoint, with a projection for today',
+    access: ownAccount('read'),
+    query: Type.Object({ days: limitOf(USAGE_LIMITS.daysMax, 30) }, STRICT),
+    answers: { 200: answerOf('The usage.', Usage) },
+    problems: ['object_not_found'],
+    async handle(request, reply) {
+      const { days = 30 } = request.query;
+      const usage = await readUsage(db, callerOf(request).account.id, { days });
+      if (usage === undefined) return refuse(reply, 'object_not_found');
+      return {
+        today: bodyOf(UsageToday, usage.today),
+        by_day: usage.days,
+        by_key: usage.keys.map((key) => bodyOf(UsageOfKey, key)),
+        by_endpoint: usage.endpoints,
+      };
+    },
+  });
+}
+
+function accountBody(account: AccountAccess, addresses: Accounts['addresses']) {
+  const entitlement = accountEntitlement(account, Date.now());
+  const tier = entitlement.kind === 'granted' ? entitlement.tier : undefined;
+  const plan = tier === undefined ? undefined : TIERS[tier];
+  const endsAtMs = tierEndsAtMs(account);
+  const { subscription } = account;
+  return {
+    id: account.id,
+    name: account.name,
+    status: account.status,
+    suspended_reason: account.suspendedReason ?? null,
+    suspension: entitlement.kind === 'account_suspended' ? suspensionOf(account) : null,
+    tier: tier ?? null,
+    plan: plan?.title ?? null,
+    subscription: subscription?.status ?? null,
+    period_end: isoOf(subscription?.periodEndMs),
+    access_ends_at: isoOf(endsAtMs),
+    limits: {
+      calls_per_day: plan === undefined ? 0 : (account.callsPerDay ?? plan.callsPerDay),
+      rate_per_s: plan === undefined ? 0 : (account.ratePerS ?? plan.ratePerS),
+      burst: plan === undefined ? 0 : (account.rateBurst ?? plan.rateBurst),
+      stream_connections: plan?.streamConnections ?? 0,
+      stream_symbols: plan?.streamSymbols ?? 0,
+      webhooks: plan === undefined ? 0 : plan.webhooks,
+    },
+    capabilities: plan?.capabilities ?? [],
+    support: TIERS[boughtTierOf(account, Date.now()) ?? 'basic'].support,
+    services: {
+      api: addresses.api,
+      ingest: addresses.ingest,
+      stream: `${addresses.stream}/api/stream`,
+      docs: `${addresses.api}/docs`,
+    },
+  };
+}
+
+/** @returns null while the database is unavailable, which the rest of the answer does not need */
+async function dedicatedOf(account: AccountAccess, dedicated: Dedicated) {
+  if (entitlementOf(account, 'dedicated_stream', Date.now()).kind !== 'granted') return [];
+  try {
+    const streams = await dedicated.list(account.id);
+    return streams.map((one) => ({ name: one.name, url: dedicated.urlOf(one), state: one.state }));
+  } catch (error) {
+    if (isDatabaseAway(error)) return null;
+    throw error;
+  }
+}
+
+function isoOf(ms: number | undefined): string | null {
+  return ms === undefined ? null : timeText(new Date(ms));
+}

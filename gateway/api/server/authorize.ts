@@ -1,0 +1,42 @@
+import type { AccountAccess, KeyAccess } from '../../../domain/access/account-access.ts';
+import {
+  accountEntitlement,
+  entitlementOf,
+  tierTooLowText,
+} from '../../../domain/access/entitlement.ts';
+import { hasScope } from '../../../domain/access/scopes.ts';
+import { suspensionOf } from '../../../domain/access/suspension.ts';
+import type { Refusal } from '../../http/problems.ts';
+import type { AccountRule } from './access-rule.ts';
+
+/** Why a known account may not use a route; undefined if it may. */
+export function refusalOf(
+  rule: AccountRule,
+  account: AccountAccess,
+  key: KeyAccess | undefined,
+): Refusal | undefined {
+  const { scope = 'any' } = rule;
+  if (scope !== 'any' && key !== undefined && !hasScope(key.scopes, scope)) {
+    return ['scope_missing', { needs: scope, has: key.scopes }];
+  }
+  if (rule.capability === undefined) return undefined;
+  const entitlement = entitlementOf(account, rule.capability, Date.now());
+  switch (entitlement.kind) {
+    case 'granted':
+      return undefined;
+    case 'subscription_required':
+    case 'account_suspended':
+      return noTierRefusal(account);
+    case 'tier_too_low': {
+      const { tier, needs } = entitlement;
+      return ['tier_too_low', { detail: tierTooLowText(entitlement), tier, needs }];
+    }
+  }
+}
+
+/** Why an account has no tier now. */
+export function noTierRefusal(account: AccountAccess): Refusal {
+  return accountEntitlement(account, Date.now()).kind === 'account_suspended'
+    ? ['account_suspended', { ...suspensionOf(account) }]
+    : ['subscription_required', {}];
+}

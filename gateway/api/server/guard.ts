@@ -1,0 +1,166 @@
+import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { Identified, KeyAccess } from '../../../domain/access/account-access.ts';
+import type { KeyUse } from '../../../domain/access/key-use.ts';
+import type { Keyring } from '../../../domain/access/keyring.ts';
+import type { Session } from '../../../domain/accounts/sessions.ts';
+import type { Refusal } from '../../http/problems.ts';
+import { refuse } from '../../http/refuse.ts';
+import { REFUSAL_AFTER_MS } from '../limits.ts';
+import type { AccountRule } from './access-rule.ts';
+import { refusalOf } from './authorize.ts';
+import { type Generators, identifyGenerator } from './generators.ts';
+import { keyProblem } from './key-fault.ts';
+import { isReference } from './openapi.ts';
+import { createRefuser } from './refuser.ts';
+import { hasCsrfToken, type SessionFinder } from './session-cookie.ts';
+import { type Done, showLimits, takeCall } from './take-call.ts';
+import { createUnmeteredLimits } from './unmetered-limits.ts';
+
+export interface GuardOptions {
+  readonly keyring: Keyring;
+  readonly meter: Parameters<typeof takeCall>[0];
+  readonly keyUse: KeyUse;
+  readonly findSession: SessionFinder;
+  readonly generators: Generators;
+}
+
+interface GuardDeps extends GuardOptions {
+  readonly refuser: ReturnType<typeof createRefuser>;
+  readonly unmetered: ReturnType<typeof createUnmeteredLimits>;
+}
+
+/** A request to a route with an account rule. */
+interface Visit {
+  readonly rule: AccountRule;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly done: Done;
+}
+
+const UNAVAILABLE: Refusal = ['accounts_unavailable', { retry_after_s: 1 }];
+
+/**
+ * Creates the hook in front of every route. For a route with an account rule it checks, in this
+ * order, who the caller is, whether the caller may use the route, and whether calls are left. A
+ * known key on a tier without a daily limit costs no turn of the event loop.
+ */
+export function createGuard(options: GuardOptions): onRequestHookHandler {
+  const unmetered = createUnmeteredLimits();
+  const deps: GuardDeps = { ...options, refuser: createRefuser(), unmetered };
+  return (request, reply, done) => {
+    const rule = request.routeOptions.config.access;
+    const { url } = request.routeOptions;
+    if (rule?.by === 'anyone' && rule.isLimited === true) {
+      const flood = unmetered.ofAddress(request.ip);
+      if (flood === undefined) return done();
+      refuse(reply, ...flood);
+      return undefined;
+    }
+    if (rule?.by === 'anyone' || url === undefined || isReference(url)) return done();
+    // A route without a rule cannot be added; if one existed, it would stay closed.
+    if (rule === undefined) return done(new Error(`${url} names no access rule.`));
+    if (rule.by === 'generator') {
+      const refusal = admitGenerator(deps, request);
+      if (refusal === undefined) return done();
+      refuse(reply, ...refusal);
+      return undefined;
+    }
+    request.refusableAtMs = performance.now() + REFUSAL_AFTER_MS;
+    const byKey =
+      rule.accepts.includes('key') &&
+      (keyHeaderOf(request) !== undefined ||
+        !rule.accepts.includes('session') ||
+        request.headers.cookie === undefined);
+    if (byKey) return admitByKey(deps, { rule, request, reply, done });
+    admitBySession(deps, rule, request, reply).then((refusal) => {
+      if (refusal === undefined) done();
+      else deps.refuser(request, reply, refusal);
+    }, done);
+    return undefined;
+  };
+}
+
+/** @returns why the request is not admitted; undefined if it is */
+function admitGenerator(
+  { generators, unmetered }: GuardDeps,
+  request: FastifyRequest,
+): Refusal | undefined {
+  const flood = unmetered.ofAddress(request.ip);
+  if (flood !== undefined) return flood;
+  const generator = identifyGenerator(generators, request);
+  if ('refusal' in generator) return generator.refusal;
+  request.generator = generator;
+  return undefined;
+}
+
+function admitByKey(deps: GuardDeps, visit: Visit): undefined {
+  const { request, reply, done } = visit;
+  const decide = (who: Identified) => {
+    if (who.kind === 'refused') deps.refuser(request, reply, [keyProblem(who.fault, request), {}]);
+    else if (who.kind === 'address_refused') refuse(reply, 'address_refused');
+    else if (who.kind === 'unavailable') refuse(reply, ...UNAVAILABLE);
+    else admitKey(deps, visit, who.key);
+  };
+  const identified = deps.keyring.identify(keyHeaderOf(request), request.ip);
+  if (identified instanceof Promise) identified.then(decide, done);
+  else decide(identified);
+}
+
+/** Checks flood, tier, scope and limits of a known key; calls `done`, or answers. */
+function admitKey({ meter, keyUse, unmetered }: GuardDeps, visit: Visit, key: KeyAccess): void {
+  const { rule, request, reply, done } = visit;
+  const { account } = key;
+  keyUse.note(key.id, request.ip);
+  request.caller = { account, key, session: undefined };
+  const waiver = rule.waive?.(request, account);
+  const isMetered = rule.isMetered && waiver === undefined;
+  const refusal =
+    (isMetered ? undefined : unmetered.ofAccount(account)) ??
+    refusalOf(rule, account, key) ??
+    (waiver === 'free' ? undefined : waiver);
+  if (refusal === undefined && isMetered) {
+    takeCall(meter, key, request, reply, done);
+    return;
+  }
+  showLimits(meter, reply, account);
+  if (refusal === undefined) done();
+  else refuse(reply, ...refusal);
+}
+
+/** @returns why the request is not admitted; undefined if it is */
+async function admitBySession(
+  { keyring, meter, unmetered, findSession }: GuardDeps,
+  rule: AccountRule,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<Refusal | undefined> {
+  const flood = unmetered.ofAddress(request.ip);
+  if (flood !== undefined) return flood;
+  const session = await findSession(request);
+  if (session === 'unavailable') return UNAVAILABLE;
+  if (session === undefined) {
+    return [rule.accepts.includes('key') ? 'key_missing' : 'session_required', {}];
+  }
+  const account = await keyring.account(session.accountId);
+  if (account === 'unavailable' || account === undefined) return UNAVAILABLE;
+  request.caller = { account, key: undefined, session };
+  showLimits(meter, reply, account);
+  const isSafe = request.method === 'GET' || request.method === 'HEAD';
+  if (!isSafe && !hasCsrfToken(request, session)) return ['csrf_token_invalid', {}];
+  return (
+    refusalOf(rule, account, undefined) ??
+    unmetered.ofAccount(account) ??
+    factorRefusal(rule, session)
+  );
+}
+
+function factorRefusal(rule: AccountRule, { secondFactor }: Session): Refusal | undefined {
+  const isMissing = rule.needsFreshFactor === true && secondFactor.isOn && !secondFactor.isFresh;
+  return isMissing ? ['second_factor_stale', {}] : undefined;
+}
+
+/** Two headers of the name arrive joined by a comma, which no key contains. */
+function keyHeaderOf(request: FastifyRequest): string | undefined {
+  const header = request.headers['x-api-key'];
+  return typeof header === 'object' ? header.join() : header;
+}

@@ -1,0 +1,54 @@
+import type { Verdict } from '../../../../sdk/exports.ts';
+import type { SymbolFacts, Venue } from '../market/symbol-rows.ts';
+
+const ANSWER_MAX_MS = 10_000;
+
+/** A step of a symbol's chart. */
+export interface Bar {
+  /** ISO 8601. */
+  readonly start: string;
+  readonly high: number;
+  readonly low: number;
+  readonly close: number;
+}
+
+export type MarketReads = ReturnType<typeof createMarketReads>;
+
+/** Reads of the page besides the stream. @param key undefined: as the demo account */
+export function createMarketReads(key: string | undefined) {
+  const base = key === undefined ? '/console/demo' : '/api';
+  const headers: Record<string, string> = key === undefined ? {} : { 'x-api-key': key };
+  const get = async (
+    path: string,
+    query: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<unknown> => {
+    const answer = await fetch(`${path}?${new URLSearchParams(query)}`, {
+      headers,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MAX_MS)]),
+    });
+    const body = await answer.json().catch(() => ({}));
+    if (answer.ok) return body;
+    throw new Error((body as { title?: string }).title ?? `HTTP ${answer.status}`);
+  };
+  return {
+    /** @param symbols at most 100 */
+    async market(symbols: readonly string[], signal: AbortSignal) {
+      return (await get('/console/market', { symbols: symbols.join() }, signal)) as {
+        readonly symbols: Readonly<Record<string, SymbolFacts>>;
+        readonly venues: Readonly<Record<string, Venue>>;
+      };
+    },
+    async verdict(symbol: string, signal: AbortSignal): Promise<Verdict> {
+      return (await get(`${base}/market/verify`, { symbol }, signal)) as Verdict;
+    },
+    /** The bars of a range, oldest first. */
+    async bars(symbol: string, range: object, signal: AbortSignal): Promise<readonly Bar[]> {
+      const query = { symbol, limit: '1000', ...range };
+      const { data } = (await get(`${base}/analytics/bars`, query, signal)) as {
+        readonly data: readonly Bar[];
+      };
+      return data.toReversed();
+    },
+  };
+}

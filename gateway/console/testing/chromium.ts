@@ -1,0 +1,70 @@
+import { existsSync } from 'node:fs';
+import { type Browser, chromium, type Page } from 'playwright-core';
+
+const USUAL_PATHS = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/opt/google/chrome/chrome',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+];
+
+/** Starts a real Chromium: the one at CHROMIUM_PATH, else one at a usual path. @param more switches */
+export async function launchChromium(more: readonly string[] = []): Promise<Browser> {
+  const named = process.env.CHROMIUM_PATH;
+  const executablePath = named ?? USUAL_PATHS.find((path) => existsSync(path));
+  if (executablePath === undefined || !existsSync(executablePath)) {
+    throw new Error(
+      `Chromium was not found${named === undefined ? '' : ` at CHROMIUM_PATH=${named}`}: install it ` +
+        '(Debian: apt-get install -y chromium), or set CHROMIUM_PATH.',
+    );
+  }
+  // The sandbox does not work for root, which runs the tests in a container.
+  const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
+  return chromium.launch({ executablePath, args: [...args, ...more] });
+}
+
+/** A page answers within a second; on a machine that is busy with other tests, within a minute. */
+const PAGE_MS = 60_000;
+
+export interface OpenPage {
+  readonly page: Page;
+  /** Errors and warnings of the browser so far, including violations of the page's policy. */
+  readonly complaints: readonly string[];
+  close(): Promise<void>;
+}
+
+export interface PageOptions {
+  readonly scheme?: 'light' | 'dark';
+  readonly width?: number;
+  readonly height?: number;
+  /** A phone: with touch, and with the page's viewport meta tag in effect. */
+  readonly isPhone?: true;
+}
+
+/** Opens an address in a profile of its own. */
+export async function openPage(
+  browser: Browser,
+  url: string,
+  { scheme = 'light', width = 1280, height = 720, isPhone }: PageOptions = {},
+): Promise<OpenPage> {
+  const context = await browser.newContext({
+    colorScheme: scheme,
+    viewport: { width, height },
+    ...(isPhone ? { isMobile: true, hasTouch: true, deviceScaleFactor: 2 } : {}),
+  });
+  const page = await context.newPage();
+  page.setDefaultTimeout(PAGE_MS);
+  const complaints: string[] = [];
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  await page.addInitScript(
+    `addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>
+      console.error('policy: ' + violatedDirective + ' ' + blockedURI))`,
+  );
+  await page.goto(url);
+  return { page, complaints, close: () => context.close() };
+}

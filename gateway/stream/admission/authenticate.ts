@@ -1,0 +1,153 @@
+import type {
+  AccountAccess,
+  Identified,
+  KeyAccess,
+} from '../../../domain/access/account-access.ts';
+import {
+  entitlementOf,
+  tierChangesAtMs,
+  tierTooLowText,
+} from '../../../domain/access/entitlement.ts';
+import type { Keyring } from '../../../domain/access/keyring.ts';
+import { suspensionOf } from '../../../domain/access/suspension.ts';
+import { TIERS } from '../../../domain/access/tiers.ts';
+import type { Principal } from '../hub/principal.ts';
+import type { FatalName } from '../protocol/error-codes.ts';
+import type { Refusal } from './connection-limiter.ts';
+
+/** The keyring of a stream process; a dedicated process serves a single account. */
+export interface StreamKeyring extends Keyring {
+  readonly onlyAccountId?: string | undefined;
+}
+
+/** The credential of a client. */
+export type Credential =
+  | { readonly kind: 'key'; readonly key: string }
+  | { readonly kind: 'ticket'; readonly ticket: string };
+
+export type Authentication =
+  | { readonly ok: true; readonly principal: Principal }
+  | { readonly ok: false; readonly refusal: Refusal };
+
+/** Finds the account of a credential, and checks that it may stream now. Never rejects. */
+export async function authenticate(
+  keyring: StreamKeyring,
+  credential: Credential,
+  address: string,
+): Promise<Authentication> {
+  if (credential.kind === 'key') {
+    return authenticateKey(await keyring.identify(credential.key, address), keyring);
+  }
+  const holder = await keyring.redeemTicket(credential.ticket);
+  if (holder === 'unavailable') return UNAVAILABLE;
+  if (holder === undefined) return KEY_INVALID;
+  if (holder.keyId === undefined)
+    return authenticateAccount(holder.account, holder.sessionHash, keyring);
+  return authenticateKey(await keyring.identifyById(holder.keyId, address), keyring);
+}
+
+/** Checks again whether an open connection may stream. */
+export async function reauthenticate(
+  keyring: StreamKeyring,
+  principal: Principal,
+  address: string,
+): Promise<Authentication> {
+  if (principal.keyId === undefined) {
+    const account = await keyring.account(principal.accountId);
+    if (account === 'unavailable') return UNAVAILABLE;
+    return account === undefined
+      ? SUBSCRIPTION_ENDED
+      : authenticateAccount(account, principal.sessionHash, keyring);
+  }
+  const identified = await keyring.identifyById(principal.keyId, address);
+  if (identified.kind === 'refused') {
+    return identified.fault === 'expired' ? CREDENTIAL_EXPIRED : KEY_REVOKED;
+  }
+  return authenticateKey(identified, keyring);
+}
+
+function authenticateKey(identified: Identified, keyring: StreamKeyring): Authentication {
+  if (identified.kind === 'unavailable') return UNAVAILABLE;
+  if (identified.kind === 'refused') return KEY_INVALID;
+  if (identified.kind === 'address_refused') return ADDRESS_REFUSED;
+  const { key } = identified;
+  if (!key.scopes.includes('stream')) return SCOPE_MISSING;
+  return authenticateAccount(key.account, key, keyring);
+}
+
+function authenticateAccount(
+  account: AccountAccess,
+  by: KeyAccess | Buffer | undefined,
+  { onlyAccountId }: StreamKeyring,
+): Authentication {
+  const isDedicated = onlyAccountId !== undefined;
+  if (isDedicated && account.id !== onlyAccountId) return OTHER_ACCOUNT;
+  const key = Buffer.isBuffer(by) ? undefined : by;
+  const capability = isDedicated ? 'dedicated_stream' : 'stream';
+  const nowMs = Date.now();
+  const entitlement = entitlementOf(account, capability, nowMs);
+  if (entitlement.kind === 'tier_too_low') {
+    const { tier, needs } = entitlement;
+    const message = tierTooLowText(entitlement, isDedicated ? 'dedicated sockets' : 'streams');
+    return refused('tier_too_low', message, { tier, needs });
+  }
+  if (entitlement.kind === 'account_suspended') {
+    const { detail, reason } = suspensionOf(account);
+    return refused('account_suspended', detail, { reason });
+  }
+  if (entitlement.kind !== 'granted') return SUBSCRIPTION_ENDED;
+  const { tier } = entitlement;
+  const never = Number.POSITIVE_INFINITY;
+  return {
+    ok: true,
+    principal: {
+      accountId: account.id,
+      tier,
+      keyId: key?.id,
+      sessionHash: Buffer.isBuffer(by) ? by : undefined,
+      hint: key?.hint ?? 'session',
+      endsAtMs: Math.min(key?.expiresAtMs ?? never, tierChangesAtMs(account, nowMs) ?? never),
+      connectionsMax: TIERS[tier].streamConnections,
+      symbolsMax: TIERS[tier].streamSymbols,
+    },
+  };
+}
+
+export function refusalOf(code: FatalName, message: string, more: Refusal['more'] = {}): Refusal {
+  return { code, message, more };
+}
+
+function refused(...refusal: Parameters<typeof refusalOf>) {
+  return { ok: false, refusal: refusalOf(...refusal) } as const;
+}
+
+const KEY_INVALID = refused(
+  'key_invalid',
+  'The key or ticket is missing, malformed, unknown, used, revoked or expired.',
+);
+const OTHER_ACCOUNT = refused(
+  'key_invalid',
+  'This dedicated socket accepts only keys of its own account.',
+);
+const KEY_REVOKED = refused('key_revoked', 'The key of this connection was revoked.');
+const CREDENTIAL_EXPIRED = refused(
+  'credential_expired',
+  'The key of this connection has expired. Connect with a new key.',
+);
+const SCOPE_MISSING = refused('scope_missing', 'The key lacks the scope "stream".');
+const ADDRESS_REFUSED = refused('address_refused', 'The key may not be used from this address.');
+const SUBSCRIPTION_ENDED = refused(
+  'subscription_ended',
+  'The account has no active subscription. Subscribe at POST /api/subscription/checkout.',
+);
+/** The sign-in whose ticket opened the connection has ended. */
+export const SIGNED_OUT = refused(
+  'credential_expired',
+  'The sign-in that opened this connection has ended. Sign in and request a new ticket.',
+);
+/** PostgreSQL is unreachable, or was for too long. */
+export const UNAVAILABLE = refused(
+  'accounts_unavailable',
+  'Accounts are temporarily unavailable. Try again.',
+  { retry_after_ms: 1_000 },
+);

@@ -1,0 +1,31 @@
+/** Random choices that a seed reproduces. */
+export interface Random {
+  /** An integer from 0 to `n` - 1. */
+  below(n: number): number;
+  chance(share: number): boolean;
+  pick<T>(list: readonly T[]): T;
+  bytes(length: number): Buffer;
+}
+
+/** mulberry32 (T. Ettinger, public domain): 32 bits of state, enough to vary inputs. */
+export function createRandom(seed: number): Random {
+  let state = seed >>> 0;
+  const next = () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+  const below = (n: number) => Math.floor(next() * n);
+  return {
+    below,
+    chance: (share) => next() < share,
+    pick: (list) => list[below(list.length)]!,
+    bytes: (length) => Buffer.from(Array.from({ length }, () => below(256))),
+  };
+}
+
+/** A seed for each run, so that one run can be repeated alone. */
+export function seedOf(seed: number, run: number): number {
+  return Math.imul(seed ^ Math.imul(run + 1, 0x9e3779b1), 0x85ebca6b) >>> 0;
+}

@@ -1,0 +1,68 @@
+import { type Admin, Kafka, logLevel, type RetryOptions } from 'kafkajs';
+import type { Log } from '../log/log.ts';
+import { mendRequestQueue } from './request-queue.ts';
+
+mendRequestQueue();
+
+/** Access to one Kafka cluster. The library behind it stays inside `lib/kafka`. */
+export interface KafkaClient {
+  readonly brokers: readonly string[];
+  readonly clientId: string;
+  readonly log: Log;
+}
+
+export function createKafkaClient(
+  brokers: readonly string[],
+  clientId: string,
+  log: Log,
+): KafkaClient {
+  return { brokers, clientId, log: log.child({ part: 'kafka' }) };
+}
+
+const LEVELS = {
+  [logLevel.NOTHING]: 'trace',
+  [logLevel.ERROR]: 'debug',
+  [logLevel.WARN]: 'debug',
+  [logLevel.INFO]: 'trace',
+  [logLevel.DEBUG]: 'trace',
+} as const;
+
+/**
+ * Opens the library's own handle. Its errors reach us as rejected promises and events, which are
+ * logged once, where they are handled; its own lines (one per failed request) go to debug.
+ */
+export function openKafka(
+  client: KafkaClient,
+  options: { readonly requestTimeoutMs: number; readonly retry: RetryOptions },
+): Kafka {
+  return new Kafka({
+    brokers: [...client.brokers],
+    clientId: client.clientId,
+    connectionTimeout: 1_000,
+    requestTimeout: options.requestTimeoutMs,
+    retry: options.retry,
+    logLevel: logLevel.WARN,
+    logCreator: () => (entry) => {
+      const { message, ...rest } = entry.log;
+      client.log[LEVELS[entry.level]]({ ...rest, namespace: entry.namespace }, message);
+    },
+  });
+}
+
+/** Connects an admin client, runs `use`, disconnects. */
+export async function withAdmin<T>(
+  client: KafkaClient,
+  use: (admin: Admin) => Promise<T>,
+): Promise<T> {
+  const kafka = openKafka(client, {
+    requestTimeoutMs: 10_000,
+    retry: { retries: 3, initialRetryTime: 100, maxRetryTime: 1_000 },
+  });
+  const admin = kafka.admin();
+  await admin.connect();
+  try {
+    return await use(admin);
+  } finally {
+    await admin.disconnect().catch(() => undefined);
+  }
+}

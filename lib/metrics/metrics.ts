@@ -1,0 +1,33 @@
+import {
+  Counter,
+  type CounterConfiguration,
+  collectDefaultMetrics,
+  Gauge,
+  type GaugeConfiguration,
+  Histogram,
+  type HistogramConfiguration,
+  Registry,
+} from 'prom-client';
+
+/** The process's metrics; names are `pillole_<noun>_<unit>`, counters end in `_total`. */
+export const metricsRegistry = new Registry();
+collectDefaultMetrics({ register: metricsRegistry });
+
+type Options<T> = Omit<T, 'registers'>;
+
+export function createCounter<L extends string>(options: Options<CounterConfiguration<L>>) {
+  return new Counter<L>({ ...options, registers: [metricsRegistry] });
+}
+
+export function createGauge<L extends string>(options: Options<GaugeConfiguration<L>>) {
+  return new Gauge<L>({ ...options, registers: [metricsRegistry] });
+}
+
+export function createHistogram<L extends string>(options: Options<HistogramConfiguration<L>>) {
+  return new Histogram<L>({ ...options, registers: [metricsRegistry] });
+}
+
+/** Histogram buckets in seconds for work that must take less than 100 ms. */
+export const LATENCY_BUCKETS_S = [
+  0.0005, 0.001, 0.002, 0.003, 0.005, 0.008, 0.012, 0.02, 0.03, 0.05, 0.08, 0.1, 0.2, 0.5, 1, 2, 5,
+];
