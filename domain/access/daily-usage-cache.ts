@@ -84,5 +84,5 @@ function secondsUntil(resetMs: number, nowMs: number): number {
 
 function dayAfter(day: string): string {
   const next = new Date(Date.parse(`${day}T00:00:00.000000Z`) + DAY_S * 1_000);
-  return `${next.toISOString().slice(0, 10)}T00:00:00Z`;
+  return `${next.toISOString().slice(0, 10)}T00:00:00.000000Z`;
 }

@@ -16,7 +16,7 @@ export const EXAMPLE_MEMBERS: Readonly<Partial<Record<ProblemCode, object>>> = {
     needs: 'pro',
   },
   account_suspended: { ...suspensionOf({ status: 'active' }) },
-  account_closed: { erased_at: '2026-12-20T01:02:03.000Z', support: 'support@example.com' },
+  account_closed: { erased_at: '2026-12-20T01:02:03.000000Z', support: 'support@example.com' },
   account_outcome_unknown: {
     detail: 'If GET /api/keys lists a new key, revoke it and create another.',
   },
@@ -25,9 +25,9 @@ export const EXAMPLE_MEMBERS: Readonly<Partial<Record<ProblemCode, object>>> = {
   webhook_secret_limit: {
     limit: 3,
     in_force: [
-      { created_at: '2026-11-20T03:02:03.000Z', expires_at: null },
-      { created_at: '2026-11-20T02:02:03.000Z', expires_at: '2026-11-21T03:02:03.000Z' },
-      { created_at: '2026-11-20T01:02:03.000Z', expires_at: '2026-11-21T02:02:03.000Z' },
+      { created_at: '2026-11-20T03:02:03.000000Z', expires_at: null },
+      { created_at: '2026-11-20T02:02:03.000000Z', expires_at: '2026-11-21T03:02:03.000000Z' },
+      { created_at: '2026-11-20T01:02:03.000000Z', expires_at: '2026-11-21T02:02:03.000000Z' },
     ],
   },
   webhook_backlog_full: { limit: 10_000 },
@@ -49,7 +49,7 @@ export const EXAMPLE_MEMBERS: Readonly<Partial<Record<ProblemCode, object>>> = {
     scope: 'account',
     limit: 1000,
     used: 1000,
-    resets_at: '2026-11-21T00:00:00Z',
+    resets_at: '2026-11-21T00:00:00.000000Z',
     retry_after_s: 3600,
   },
 };

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { isBackfill } from '../../domain/order/time.ts';
 import type { Pill } from '../../schemas/pill.ts';
 import type { Micros } from '../../schemas/timestamp.ts';
+import type { ParameterFault } from '../http/parameter-fault.ts';
 import { API_VERSION } from '../http/problems.ts';
 import type { Intake } from './intake.ts';
 
@@ -9,7 +10,7 @@ import type { Intake } from './intake.ts';
  * Whether the query asks for a dry run, or its fault: a mistyped parameter must not store pills that
  * were meant for one.
  */
-export function readDryRun(url: string) {
+export function readDryRun(url: string): boolean | ParameterFault {
   const at = url.indexOf('?');
   const query = new URLSearchParams(at < 0 ? '' : url.slice(at + 1));
   const [value = 'false', ...others] = query.getAll('validate_only');
@@ -17,12 +18,12 @@ export function readDryRun(url: string) {
   if (stranger !== undefined) {
     const detail = 'This parameter is unknown. Known: validate_only.';
     const parameter = stranger.slice(0, 64).toWellFormed();
-    return { parameter, code: 'parameter_unknown', detail } as const;
+    return { parameter, code: 'parameter_unknown', detail };
   }
-  const fault = { parameter: 'validate_only', detail: 'Give `true` or `false`, once.' } as const;
-  if (others.length > 0) return { ...fault, code: 'parameter_repeated' } as const;
+  const fault = { parameter: 'validate_only', detail: 'Give `true` or `false`, once.' };
+  if (others.length > 0) return { ...fault, code: 'parameter_repeated' };
   if (value === 'true' || value === 'false') return value === 'true';
-  return { ...fault, code: 'enum' } as const;
+  return { ...fault, code: 'not_a_choice' };
 }
 
 /** What would become of a valid pill. */

@@ -50,7 +50,7 @@ export interface QuotaWarning extends Event<'quota.warning'> {
     readonly percent: 80 | 95 | 100;
     readonly used: number;
     readonly limit: number;
-    /** UTC without decimals: 2026-11-21T00:00:00Z. */
+    /** UTC with six decimals: 2026-11-20T01:02:03.011000Z. */
     readonly resets_at: string;
   };
 }
@@ -66,7 +66,7 @@ export interface KeyExpiring extends Event<'key.expiring'> {
     /** The key as lists show it. */
     readonly hint: string;
     readonly name: string;
-    /** UTC with up to six decimals and +00:00 at the end: 2026-11-20T09:00:00.25+00:00. */
+    /** UTC with six decimals: 2026-11-20T01:02:03.011000Z. */
     readonly expires_at: string;
   };
 }
@@ -82,7 +82,7 @@ export interface SubscriptionChanged extends Event<'subscription.changed'> {
     /** null = there was no subscription. */
     readonly previous_tier: 'basic' | 'pro' | 'institutional' | null;
     readonly previous_status: 'active' | 'past_due' | 'ended' | null;
-    /** UTC with three decimals: 2026-11-20T09:00:00.000Z. */
+    /** UTC with six decimals: 2026-11-20T01:02:03.011000Z. */
     readonly period_end: string;
     readonly cancel_at_period_end: boolean;
     /** the lower tier from period_end on; null = the same. */
@@ -99,9 +99,9 @@ export interface PaymentFailed extends Event<'payment.failed'> {
     readonly tier: 'basic' | 'pro' | 'institutional';
     /** Days until access ends. */
     readonly days_left: number;
-    /** UTC with three decimals: 2026-11-20T09:00:00.000Z. */
+    /** UTC with six decimals: 2026-11-20T01:02:03.011000Z. */
     readonly past_due_since: string;
-    /** UTC with three decimals: 2026-11-20T09:00:00.000Z. */
+    /** UTC with six decimals: 2026-11-20T01:02:03.011000Z. */
     readonly access_ends_at: string;
   };
 }
@@ -112,9 +112,9 @@ export interface PaymentReminder extends Event<'payment.reminder'> {
     readonly tier: 'basic' | 'pro' | 'institutional';
     /** Days until access ends. */
     readonly days_left: number;
-    /** UTC with up to six decimals and +00:00 at the end: 2026-11-20T09:00:00.25+00:00. */
+    /** UTC with six decimals: 2026-11-20T01:02:03.011000Z. */
     readonly past_due_since: string;
-    /** UTC with up to six decimals and +00:00 at the end: 2026-11-20T09:00:00.25+00:00. */
+    /** UTC with six decimals: 2026-11-20T01:02:03.011000Z. */
     readonly access_ends_at: string;
   };
 }
@@ -132,10 +132,10 @@ export interface EndpointFailing extends Event<'endpoint.failing'> {
     readonly last_status: number | null;
     /** Why the last attempt failed, in one word. */
     readonly last_reason: string | null;
-    /** UTC with three decimals: 2026-11-20T09:00:00.000Z. */
+    /** UTC with six decimals: 2026-11-20T01:02:03.011000Z. */
     readonly failing_since: string;
     readonly percent: 50 | 70 | 90;
-    /** UTC with three decimals: 2026-11-20T09:00:00.000Z. */
+    /** UTC with six decimals: 2026-11-20T01:02:03.011000Z. */
     readonly disabled_at: string;
   };
 }

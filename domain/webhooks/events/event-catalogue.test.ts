@@ -102,7 +102,10 @@ describe('events of accounts as PostgreSQL stores them', () => {
       .orderBy('id')
       .execute();
     return rows.map(({ type, data }) =>
-      JSON.parse(eventMessage('msg', type as MessageType, data as object, Date.now() * 1e3).body),
+      JSON.parse(
+        eventMessage('msg', type as MessageType, data as Record<string, unknown>, Date.now() * 1e3)
+          .body,
+      ),
     );
   }
 

@@ -3,15 +3,12 @@ import { PUBLIC_PILL_EXAMPLE } from '../../../schemas/public-pill.ts';
 import {
   EndpointId,
   LAST_ATTEMPT,
-  Micros,
-  Millis,
   PAYMENT_DUE,
   Pill,
-  Seconds,
   STRICT,
   SubscriptionStatus,
   Tier,
-  WithOffset,
+  Time,
 } from './event-fields.ts';
 
 /** At these shares of `DISABLE_AFTER_S` the owner of a failing endpoint is warned, %. */
@@ -97,7 +94,7 @@ const EVENTS = {
         percent: Type.Enum([80, 95, 100]),
         used: Type.Integer({ minimum: 1 }),
         limit: Type.Integer({ minimum: 1 }),
-        resets_at: Seconds,
+        resets_at: Time,
       },
       STRICT,
     ),
@@ -107,7 +104,7 @@ const EVENTS = {
       percent: 80,
       used: 8000,
       limit: 10000,
-      resets_at: '2026-11-21T00:00:00Z',
+      resets_at: '2026-11-21T00:00:00.000000Z',
     },
   }),
   'key.expiring': event({
@@ -120,7 +117,7 @@ const EVENTS = {
         key: Type.String({ pattern: '^key_[a-z0-9]{12}$', description: 'Id of the key' }),
         hint: Type.String({ description: 'The key as lists show it' }),
         name: Type.String(),
-        expires_at: WithOffset,
+        expires_at: Time,
       },
       STRICT,
     ),
@@ -129,7 +126,7 @@ const EVENTS = {
       key: 'key_p7w2m4x9c3de',
       hint: 'pil_live_…ab12',
       name: 'trading desk',
-      expires_at: '2026-11-27T00:30:00.25+00:00',
+      expires_at: '2026-11-27T00:30:00.250000Z',
     },
   }),
   'subscription.changed': event({
@@ -148,7 +145,7 @@ const EVENTS = {
           description: 'null = there was no subscription',
         }),
         previous_status: Type.Union([SubscriptionStatus, Type.Null()]),
-        period_end: Millis,
+        period_end: Time,
         cancel_at_period_end: Type.Boolean(),
         next_tier: Type.Union([Tier, Type.Null()], {
           description: 'the lower tier from period_end on; null = the same',
@@ -162,7 +159,7 @@ const EVENTS = {
       status: 'active',
       previous_tier: 'pro',
       previous_status: 'active',
-      period_end: '2026-12-20T09:00:00.000Z',
+      period_end: '2026-12-20T09:00:00.000000Z',
       cancel_at_period_end: false,
       next_tier: null,
     },
@@ -171,28 +168,25 @@ const EVENTS = {
     raised:
       'A payment was refused. You keep full access until access_ends_at, 7 days after the first failure.',
     advice: 'Pay, or update your card at the billing provider.',
-    data: Type.Object({ ...PAYMENT_DUE, past_due_since: Millis, access_ends_at: Millis }, STRICT),
+    data: Type.Object({ ...PAYMENT_DUE, past_due_since: Time, access_ends_at: Time }, STRICT),
     timestamp: '2026-11-20T09:00:00.250000Z',
     example: {
       tier: 'pro',
       days_left: 7,
-      past_due_since: '2026-11-20T09:00:00.000Z',
-      access_ends_at: '2026-11-27T09:00:00.000Z',
+      past_due_since: '2026-11-20T09:00:00.000000Z',
+      access_ends_at: '2026-11-27T09:00:00.000000Z',
     },
   }),
   'payment.reminder': event({
     raised: 'A payment is still due: once on each of the days 1 to 6 after the failure.',
     advice: 'Pay before access_ends_at, when streams, webhooks and calls stop.',
-    data: Type.Object(
-      { ...PAYMENT_DUE, past_due_since: WithOffset, access_ends_at: WithOffset },
-      STRICT,
-    ),
+    data: Type.Object({ ...PAYMENT_DUE, past_due_since: Time, access_ends_at: Time }, STRICT),
     timestamp: '2026-11-21T09:00:10.000000Z',
     example: {
       tier: 'pro',
       days_left: 6,
-      past_due_since: '2026-11-20T09:00:00+00:00',
-      access_ends_at: '2026-11-27T09:00:00+00:00',
+      past_due_since: '2026-11-20T09:00:00.000000Z',
+      access_ends_at: '2026-11-27T09:00:00.000000Z',
     },
   }),
   'endpoint.failing': event({
@@ -205,9 +199,9 @@ const EVENTS = {
     data: Type.Object(
       {
         ...LAST_ATTEMPT,
-        failing_since: Millis,
+        failing_since: Time,
         percent: Type.Enum([...WARN_PERCENTS]),
-        disabled_at: Millis,
+        disabled_at: Time,
       },
       STRICT,
     ),
@@ -215,9 +209,9 @@ const EVENTS = {
     example: {
       endpoint: ENDPOINT,
       url: URL,
-      failing_since: '2026-11-20T01:00:00.000Z',
+      failing_since: '2026-11-20T01:00:00.000000Z',
       percent: 50,
-      disabled_at: '2026-11-23T05:00:00.000Z',
+      disabled_at: '2026-11-23T05:00:00.000000Z',
       last_status: 503,
       last_reason: 'status',
     },
@@ -234,7 +228,7 @@ const EVENTS = {
       {
         ...LAST_ATTEMPT,
         reason: Type.Enum(['failing', 'gone']),
-        failing_since: Type.Union([Millis, Type.Null()]),
+        failing_since: Type.Union([Time, Type.Null()]),
         recover: Type.String({
           pattern: '^POST /api/webhooks/whe_[a-z0-9]{12}/recover$',
           description: 'The call that posts the missed messages again',
@@ -247,7 +241,7 @@ const EVENTS = {
       endpoint: ENDPOINT,
       url: URL,
       reason: 'failing',
-      failing_since: '2026-11-20T01:00:00.000Z',
+      failing_since: '2026-11-20T01:00:00.000000Z',
       last_status: null,
       last_reason: 'timeout',
       recover: `POST /api/webhooks/${ENDPOINT}/recover`,
@@ -291,10 +285,23 @@ export interface EventEntry<Type extends MessageType = MessageType> {
 /** Every type of body: its cause, the action to take, schema, example. */
 export const EVENT_CATALOGUE = Object.fromEntries(
   Object.entries(EVENTS).map(([type, { raised, advice, data, timestamp, example }]) => {
-    const schema = Type.Object({ type: Type.Literal(type), timestamp: Micros, data }, STRICT);
+    const schema = Type.Object({ type: Type.Literal(type), timestamp: Time, data }, STRICT);
     return [type, { type, raised, advice, schema, example: { type, timestamp, data: example } }];
   }),
 ) as unknown as { readonly [Type in MessageType]: EventEntry<Type> };
+
+const TIME_MEMBERS = new Map(
+  Object.entries(EVENTS).map(([type, { data }]) => {
+    const members = Object.entries<TSchema & { anyOf?: TSchema[] }>(data.properties);
+    const times = members.filter(([, schema]) => (schema.anyOf ?? [schema]).includes(Time));
+    return [type, times.map(([name]) => name)];
+  }),
+);
+
+/** The members of an event's data that are times. */
+export function timeMembersOf(type: MessageType): readonly string[] {
+  return TIME_MEMBERS.get(type) ?? [];
+}
 
 /** Ties the example to the schema of its data. */
 function event<Data extends TObject>(entry: {

@@ -3,27 +3,13 @@ import { PILL_FIELDS } from '../../../schemas/pill-fields.ts';
 import { EPOCH_PATTERN } from '../../../schemas/position.ts';
 import { TIER_NAMES } from '../../access/tiers.ts';
 
-const SECOND = '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}';
 const CURSOR_PATTERN = '^\\d{1,5}-\\d{1,16}$';
 export const STRICT = { additionalProperties: false } as const;
 
-/** Like all times of pills, and `timestamp` of every body. */
-export const Micros = Type.String({
-  pattern: `${SECOND}\\.\\d{6}Z$`,
+/** Every time of a body. */
+export const Time = Type.String({
+  pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{6}Z$',
   description: 'UTC with six decimals: 2026-11-20T01:02:03.011000Z',
-});
-export const Millis = Type.String({
-  pattern: `${SECOND}\\.\\d{3}Z$`,
-  description: 'UTC with three decimals: 2026-11-20T09:00:00.000Z',
-});
-export const Seconds = Type.String({
-  pattern: `${SECOND}Z$`,
-  description: 'UTC without decimals: 2026-11-21T00:00:00Z',
-});
-/** A time as PostgreSQL writes it into JSON: trailing zeros are dropped, UTC is `+00:00`. */
-export const WithOffset = Type.String({
-  pattern: `${SECOND}(\\.\\d{1,6})?\\+00:00$`,
-  description: 'UTC with up to six decimals and +00:00 at the end: 2026-11-20T09:00:00.25+00:00',
 });
 
 export const EndpointId = Type.String({
@@ -44,12 +30,12 @@ export const Pill = Type.Object(
       description: 'Cursor of the previous pill of the symbol; null where it is unknown',
     }),
     id: PILL_FIELDS.id,
-    timestamp: Micros,
+    timestamp: Time,
     symbol: PILL_FIELDS.symbol,
     gross_spread_percent: PILL_FIELDS.gross_spread_percent,
     market_state: PILL_FIELDS.market_state,
     confidence: PILL_FIELDS.confidence,
-    received_at: Micros,
+    received_at: Time,
     late: Type.Optional(
       Type.Literal(true, {
         description: 'The pill is older than an earlier one of its symbol; absent otherwise',

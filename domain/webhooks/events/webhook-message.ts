@@ -1,7 +1,7 @@
 import { formatCursor } from '../../../schemas/position.ts';
 import { type LogPill, publicPillText } from '../../../schemas/public-pill.ts';
-import { formatTimestamp, type Micros } from '../../../schemas/timestamp.ts';
-import type { MessageType } from './event-catalogue.ts';
+import { formatTimestamp, type Micros, parseTimestamp } from '../../../schemas/timestamp.ts';
+import { type MessageType, timeMembersOf } from './event-catalogue.ts';
 
 /** A message for an endpoint: the same bytes at every attempt. */
 export interface WebhookMessage {
@@ -82,13 +82,23 @@ export function countFitting(pills: readonly PostedPill[]): number {
   return pills.length;
 }
 
-/** An event of an account. */
+/**
+ * An event of an account. @param data as PostgreSQL stores it: JavaScript and SQL write times in
+ * different forms there
+ */
 export function eventMessage(
   id: string,
   type: MessageType,
-  data: object,
+  data: Readonly<Record<string, unknown>>,
   occurredAt: Micros,
 ): WebhookMessage {
   const timestamp = formatTimestamp(occurredAt);
-  return { id, type, occurredAt, pills: 0, body: JSON.stringify({ type, timestamp, data }) };
+  const times = timeMembersOf(type).map((name) => [name, sixDecimals(data[name])]);
+  const body = JSON.stringify({ type, timestamp, data: { ...data, ...Object.fromEntries(times) } });
+  return { id, type, occurredAt, pills: 0, body };
+}
+
+function sixDecimals(time: unknown): unknown {
+  const parsed = typeof time === 'string' ? parseTimestamp(time) : undefined;
+  return parsed?.ok ? formatTimestamp(parsed.micros) : time;
 }

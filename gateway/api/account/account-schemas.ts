@@ -22,7 +22,7 @@ export const Account = Type.Object({
   tier: maybeText('pro'),
   plan: maybeText('Pro API'),
   subscription: maybeText('active'),
-  period_end: orNull(text('2026-12-20T01:02:03.000Z')),
+  period_end: orNull(text('2026-12-20T01:02:03.000000Z')),
   access_ends_at: MaybeTime,
   limits: Type.Object({
     calls_per_day: orNull(count(10_000)),
@@ -66,7 +66,7 @@ export const UsageToday = Type.Object({
   used: count(4_200),
   limit: orNull(count(10_000)),
   remaining: orNull(count(5_800)),
-  resets_at: text('2026-11-21T00:00:00.000Z'),
+  resets_at: text('2026-11-21T00:00:00.000000Z'),
   projected: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
     description: 'used / elapsed share of the day; null in the first 72 minutes of the day',
     examples: [9_164],

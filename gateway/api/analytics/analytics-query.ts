@@ -14,6 +14,7 @@ import { CSV_TYPE, csvOf, isCsvWanted, type Table } from '../server/csv.ts';
 import { defineRoute } from '../server/define-route.ts';
 import { hashedEtag } from '../server/etag.ts';
 import { exampleOf } from '../server/example.ts';
+import { FIGURES_RULE } from '../server/figures.ts';
 import { type FindUnknown, UNKNOWN_SYMBOLS, unknownMember } from '../server/known-symbols.ts';
 import type { Parsed } from '../server/parameters.ts';
 import { choice, strict } from '../server/schemas.ts';
@@ -110,7 +111,7 @@ export function queryEndpoint<Q extends TProperties, R extends { readonly window
     url: `/api/analytics/${analytics.name}`,
     tag: 'analytics',
     summary: analytics.summary,
-    description: analytics.description,
+    description: `${analytics.description} ${FIGURES_RULE}`,
     access: metered('analytics'),
     query: strict({ ...analytics.parameters, format: FORMAT }),
     answers: {

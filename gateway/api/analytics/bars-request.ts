@@ -6,8 +6,9 @@ import {
 } from '../../../domain/market/calendars/session-hours.ts';
 import { SYMBOL_PATTERN } from '../../../schemas/pill.ts';
 import { formatTimestamp, type Micros } from '../../../schemas/timestamp.ts';
+import type { ParameterFault } from '../../http/parameter-fault.ts';
 import { ruled } from '../server/form.ts';
-import { type ParameterFault, type Parsed, refused } from '../server/parameters.ts';
+import { type Parsed, refused } from '../server/parameters.ts';
 import { choice, optionalText, PAGE_HINT, symbolOf, whole } from '../server/schemas.ts';
 import { readWellFormedSymbols, symbolList } from '../server/symbol-list.ts';
 import { parseWindow, type Window } from '../server/time-range.ts';

@@ -3,6 +3,7 @@ import type { SessionHours } from '../../../domain/market/calendars/session-hour
 import { decimalSeconds } from '../../../lib/clickhouse/clickhouse-client.ts';
 import { formatTimestamp, type Micros } from '../../../schemas/timestamp.ts';
 import { integers, numbers, texts } from '../server/example.ts';
+import { type FigureKind, roundFigures } from '../server/figures.ts';
 import { nextPage } from '../server/next-page.ts';
 import { Next } from '../server/schemas.ts';
 import { windowBody } from '../server/time-range.ts';
@@ -99,6 +100,14 @@ interface Bar {
   readonly endsAt: Micros;
 }
 
+/** Open, high, low and close are values of pills, and stay exact. */
+const KINDS = {
+  ...{ mean: 'spread', p05: 'spread', p50: 'spread', p95: 'spread' },
+  mean_confidence: 'confidence',
+} as const satisfies Readonly<Record<string, FigureKind>>;
+
+type Statistics = Record<keyof typeof KINDS, number>;
+
 async function stepBars(
   reader: AnalyticsReader,
   { symbols, isList, interval, window, after, order, limit }: BarsRequest,
@@ -110,7 +119,7 @@ async function stepBars(
     after === undefined
       ? ''
       : "WHERE start != {page:DateTime('UTC')} OR symbol > {page_symbol:String}";
-  const rows = await reader.select<{ start: string }>(
+  const rows = await reader.select<Statistics & { start: string }>(
     `SELECT ${isList ? '*' : '* EXCEPT symbol'}
      FROM bars(symbols = {symbols:Array(String)}, step_s = {step:UInt32}, ${WINDOW_ARGUMENTS})
      ${rest}
@@ -126,7 +135,8 @@ async function stepBars(
   return rows.map((row) => {
     const startsAt = Date.parse(row.start) * 1_000;
     const endsAt = startsAt + stepS * 1e6;
-    return { startsAt, endsAt, bar: { ...row, final: endsAt <= finalUntil } };
+    const figures = { ...roundFigures(row, KINDS), start: formatTimestamp(startsAt) };
+    return { startsAt, endsAt, bar: { ...figures, final: endsAt <= finalUntil } };
   });
 }
 
@@ -139,7 +149,7 @@ async function sessionBars(
   if (sessions.length === 0) return [];
   const times = (of: (session: SessionHours) => number) =>
     sessions.map((session) => decimalSeconds(of(session) * 1_000));
-  const rows = await reader.select<{ span: number }>(
+  const rows = await reader.select<Statistics & { span: number }>(
     `SELECT * EXCEPT symbol FROM span_bars(symbol = {symbol:String},
        starts = {starts:Array(DateTime64(6, 'UTC'))}, ends = {ends:Array(DateTime64(6, 'UTC'))})
      ORDER BY span ${order.toUpperCase()} LIMIT {limit:UInt32}`,
@@ -157,7 +167,7 @@ async function sessionBars(
       session_date: date,
       start: formatTimestamp(openMs * 1_000),
       end: formatTimestamp(endsAt),
-      ...figures,
+      ...roundFigures(figures, KINDS),
       final: endsAt <= finalUntil,
     };
     return { startsAt: openMs * 1_000, endsAt, bar };
@@ -167,7 +177,7 @@ async function sessionBars(
 const BarSchema = Type.Object({
   symbol: Type.Optional(Type.String({ description: 'With `symbols`' })),
   session_date: Type.Optional(Type.String({ description: 'Local date, with `day=session`' })),
-  ...texts({ start: '2026-11-20T01:02:00Z' }),
+  ...texts({ start: '2026-11-20T01:02:00.000000Z' }),
   end: Type.Optional(Type.String({ description: 'With `day=session`' })),
   ...numbers({ open: 0.12, high: 0.19, low: 0.11, close: 0.14 }),
   ...integers({ count: 42 }),

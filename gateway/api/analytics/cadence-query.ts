@@ -3,6 +3,7 @@ import { lateAfterMs } from '../../../domain/market/cadence/cadence.ts';
 import { type Calendar, stateAt } from '../../../domain/market/calendars/calendar.ts';
 import { formatTimestamp, type Micros } from '../../../schemas/timestamp.ts';
 import { integers, numbers, numbersOrNull, texts } from '../server/example.ts';
+import { roundFigure } from '../server/figures.ts';
 import type { AnalyticsDeps } from './analytics-query.ts';
 import type { AnalyticsReader, Freshness } from './analytics-reader.ts';
 import { GAPS_MAX, RANGES } from './limits.ts';
@@ -64,12 +65,15 @@ async function run(
 ) {
   type Figures = { n: number } & Record<'p50' | 'p95' | 'max', number | null>;
   const [figures] = await reader.select<Figures>(FIGURES, parameters);
-  const { n, p50, p95, max } = figures!;
-  const lateMs = lateAfterMs(p50 ?? undefined);
+  const { n } = figures!;
+  const lateMs = lateAfterMs(figures!.p50 ?? undefined);
   const bounds = { ...parameters, late: lateMs, limit: GAPS_MAX };
   const inner = await reader.select<Gap & { of_all: number }>(LONGEST_GAPS, bounds);
   const edges = await edgeGaps(reader, parameters, Math.min(window.until, completeUntil), lateMs);
-  const longest = [...edges, ...inner.map(({ from, to, seconds }) => ({ from, to, seconds }))]
+  const between = inner.map(({ from, to, seconds }) => {
+    return { from, to, seconds: roundFigure('seconds', seconds) };
+  });
+  const longest = [...edges, ...between]
     .sort((one, other) => other.seconds - one.seconds)
     .slice(0, GAPS_MAX)
     .sort((one, other) => (one.from < other.from ? -1 : 1));
@@ -81,9 +85,11 @@ async function run(
     ...gap,
     because: closures[at] ?? (filled.has(gap) ? 'generator_late' : 'generator_silent'),
   }));
+  const intervalMs = (figure: number | null) => roundFigure('ms', figure);
+  const p50 = intervalMs(figures!.p50);
   const body = {
     count: n,
-    interval_ms: { p50, p95, max },
+    interval_ms: { p50, p95: intervalMs(figures!.p95), max: intervalMs(figures!.max) },
     expected_ms: p50,
     late_after_ms: lateMs,
     gaps_count: (inner[0]?.of_all ?? 0) + edges.length,

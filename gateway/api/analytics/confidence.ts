@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { decimalSeconds } from '../../../lib/clickhouse/clickhouse-client.ts';
 import { hintForSymbol, SYMBOL_PATTERN } from '../../../schemas/pill.ts';
 import { integers, numbers, numbersOrNull, texts } from '../server/example.ts';
+import { roundFigure } from '../server/figures.ts';
 import { explained } from '../server/form.ts';
 import { choice, optionalText, orNull, whole } from '../server/schemas.ts';
 import type { AnalyticsDeps } from './analytics-query.ts';
@@ -146,15 +147,20 @@ function bucketBody(row: Row, scale: number, minN: number) {
   const { bucket, n, hits, mean_confidence, mean_change } = row;
   const isEnough = n >= minN;
   return {
-    from: (bucket * scale) / BUCKETS,
-    to: ((bucket + 1) * scale) / BUCKETS,
+    from: edgeOf(bucket, scale),
+    to: edgeOf(bucket + 1, scale),
     n,
     hits,
-    rate: isEnough ? hits / n : null,
-    ci95: isEnough ? wilson95(hits, n) : null,
-    mean_confidence,
-    mean_change: isEnough ? mean_change : null,
+    rate: isEnough ? roundFigure('share', hits / n) : null,
+    ci95: isEnough ? wilson95(hits, n).map((end) => roundFigure('share', end)) : null,
+    mean_confidence: roundFigure('confidence', mean_confidence),
+    mean_change: isEnough ? roundFigure('spread', mean_change) : null,
   };
+}
+
+/** Twelve digits, since 3 × 0.1 would be 0.30000000000000004. */
+function edgeOf(bucket: number, scale: number): number {
+  return Number(((bucket * scale) / BUCKETS).toPrecision(12));
 }
 
 /** 0.975 quantile of the standard normal distribution: 95 % of it lies within ±Z. */

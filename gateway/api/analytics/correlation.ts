@@ -1,8 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { type Static, type TObject, type TSchema, Type } from 'typebox';
 import type { Micros } from '../../../schemas/timestamp.ts';
+import type { ParameterFault } from '../../http/parameter-fault.ts';
 import { integers, texts } from '../server/example.ts';
-import { type ParameterFault, type Parsed, refused } from '../server/parameters.ts';
+import { roundFigure } from '../server/figures.ts';
+import { type Parsed, refused } from '../server/parameters.ts';
 import { choice, orNull, whole } from '../server/schemas.ts';
 import { listPattern, readWellFormedSymbols } from '../server/symbol-list.ts';
 import { parseWindow, type Window, windowBody } from '../server/time-range.ts';
@@ -183,5 +185,5 @@ function pearson(xs: readonly number[], ys: readonly number[]): number | null {
     yy += y * y;
   }
   if (xx === 0 || yy === 0) return null;
-  return Math.max(-1, Math.min(1, xy / Math.sqrt(xx * yy)));
+  return roundFigure('share', Math.max(-1, Math.min(1, xy / Math.sqrt(xx * yy))));
 }

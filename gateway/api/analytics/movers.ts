@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { integers, numbers, numbersOrNull, texts } from '../server/example.ts';
+import { roundFigures } from '../server/figures.ts';
 import { choice, whole } from '../server/schemas.ts';
 import type { Window } from '../server/time-range.ts';
 import type { AnalyticsDeps, AnalyticsQuery } from './analytics-query.ts';
@@ -22,6 +23,15 @@ const PARAMETERS = {
   ),
   min_count: whole(2, 1_000_000, 30, 'Symbols with fewer pills in the window are left out'),
   limit: whole(1, 100, 20, 'Symbols in the answer'),
+};
+
+type MoverRow = {
+  readonly symbol: string;
+  readonly now: number;
+  readonly then: number;
+  readonly change: number;
+  readonly z: number | null;
+  readonly count: number;
 };
 
 const DEFINITION =
@@ -71,12 +81,13 @@ export function moversQuery({ reader }: AnalyticsDeps): AnalyticsQuery<
       return { hint: 'A shorter window may fit.', try: { window: shorter } };
     },
     async run({ name, by, minCount, limit, window }) {
-      const rows = await reader.select<Readonly<Record<string, unknown>>>(
+      const found = await reader.select<MoverRow>(
         `SELECT symbol, now, then, change, z, count
          FROM movers(min_count = {min:UInt64}, ${WINDOW_ARGUMENTS})
          ORDER BY ${BY[by]} DESC NULLS LAST, symbol LIMIT {limit:UInt32}`,
         { min: minCount, limit, ...windowParameters(window) },
       );
+      const rows = found.map((row) => roundFigures(row, { change: 'spread', z: 'z' }));
       return {
         body: { window: name, by, min_count: minCount, definition: DEFINITION, data: rows },
         table: { columns: ['symbol', 'now', 'then', 'change', 'z', 'count'], rows },

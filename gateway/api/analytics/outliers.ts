@@ -9,6 +9,7 @@ import { createRollingWindow, robustZ } from '../../../domain/market/cadence/rol
 import { formatCursor } from '../../../schemas/position.ts';
 import { QueryError } from '../clickhouse/query-error.ts';
 import { numbers, texts } from '../server/example.ts';
+import { roundFigure } from '../server/figures.ts';
 import { whole } from '../server/schemas.ts';
 import type { AnalyticsDeps } from './analytics-query.ts';
 import { OUTLIER_PILLS_MAX, RANGES } from './limits.ts';
@@ -74,9 +75,9 @@ export function outliersQuery({ reader }: AnalyticsDeps) {
           symbol,
           timestamp: pill.timestamp,
           gross_spread_percent: pill.gross_spread_percent,
-          median,
-          mad,
-          z,
+          median: roundFigure('spread', median),
+          mad: roundFigure('spread', mad),
+          z: roundFigure('z', z),
         }));
       const method = { method: 'robust_z', threshold, baseline: BASELINE };
       return {

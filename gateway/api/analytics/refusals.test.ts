@@ -117,7 +117,9 @@ test('too many pills for outliers: the problem names that bound', async () => {
 
 test('CSV, by format or by Accept, writes true and false', async () => {
   const bars = async () =>
-    ['2026-11-20T00:30:00Z', '2999-01-01T00:00:00Z'].map((start) => ({ start, count: 1 }));
+    ['2026-11-20T00:30:00Z', '2999-01-01T00:00:00Z'].map((start) => ({
+      ...{ start, count: 1, mean: 0.1, p05: 0.1, p50: 0.1, p95: 0.1, mean_confidence: 80 },
+    }));
   const url = `bars?symbol=A&${HOUR}`;
   const [byFormat, byAccept, asJson] = await Promise.all([
     ask(bars as never, `${url}&format=csv`),

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { integers, numbers, texts } from '../server/example.ts';
+import { roundFigure } from '../server/figures.ts';
 import { whole } from '../server/schemas.ts';
 import type { AnalyticsDeps } from './analytics-query.ts';
 import { RANGES } from './limits.ts';
@@ -39,7 +40,11 @@ export function statesQuery({ reader }: AnalyticsDeps) {
         { ...parameters, hold: max_hold_s * 1e6 },
       );
       const totalS = (window.until - window.since) / 1e6;
-      const data = rows.map((row) => ({ ...row, share: row.seconds / totalS }));
+      const data = rows.map((row) => ({
+        ...row,
+        seconds: roundFigure('seconds', row.seconds),
+        share: roundFigure('share', row.seconds / totalS),
+      }));
       const columns = ['market_state', 'seconds', 'share', 'spells', 'pills'];
       return { body: { max_hold_s, data }, table: { columns, rows: data } };
     },

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { formatCursor } from '../../../schemas/position.ts';
 import { integers, numbers, numbersOrNull, texts } from '../server/example.ts';
+import { type FigureKind, roundFigure } from '../server/figures.ts';
 import { orNull } from '../server/schemas.ts';
 import type { AnalyticsDeps } from './analytics-query.ts';
 import { RANGES } from './limits.ts';
@@ -30,10 +31,11 @@ export function summaryQuery({ reader }: AnalyticsDeps) {
     answer: ANSWER,
     csvExample: 'symbol,count,spread_mean,spread_stddev\r\n7203.T,18211,0.13,0.03\r\n',
     async run({ symbol, parameters }) {
-      const [row] = await reader.select<Row>(
+      const [found] = await reader.select<Row>(
         `SELECT * FROM summary(symbol = {symbol:String}, ${WINDOW_ARGUMENTS})`,
         parameters,
       );
+      const row = found && rounded(found);
       const rows = row === undefined ? [] : [tableRow(symbol, row)];
       return { body: figuresOf(row), table: { columns: COLUMNS, rows } };
     },
@@ -51,6 +53,19 @@ const ANSWER = {
     }),
   ),
 };
+
+/** Least, largest and last spread are those of pills, and stay exact. */
+const EXACT = new Set(['min', 'max']);
+
+function rounded(row: Row): Row {
+  const names = (group: FigureKind & ('spread' | 'confidence'), figures: object) =>
+    Object.keys(figures)
+      .filter((name) => !EXACT.has(name))
+      .map((name) => `${group}_${name}`)
+      .map((name) => [name, roundFigure(group, row[name] as number | null)]);
+  const all = [...names('spread', SPREAD), ...names('confidence', CONFIDENCE)];
+  return { ...row, ...Object.fromEntries(all) };
+}
 
 function figuresOf(row: Row | undefined) {
   if (row === undefined) return { count: 0, spread: null, confidence: null, last: null };

@@ -213,9 +213,16 @@ test('a dry run answers what would happen, and neither stores nor counts', async
   ]);
   expect(await countPillsInLog(platform.namespace)).toBe(before);
 
-  for (const typo of ['?validate_only=yes', '?validateonly=true', '?validate_only=true&x=1']) {
+  const typos = [
+    ['?validate_only=yes', 'not_a_choice'],
+    ['?validateonly=true', 'parameter_unknown'],
+    ['?validate_only=true&x=1', 'parameter_unknown'],
+    ['?validate_only=true&validate_only=true', 'parameter_repeated'],
+  ] as const;
+  for (const [typo, code] of typos) {
     const { status, body } = await post('desk2', pill, typo);
     expect([status, body.code, body.stored], typo).toEqual([400, 'parameter_invalid', 'no']);
+    expect(body.errors).toMatchObject([{ code }]);
   }
   expect(await countPillsInLog(platform.namespace)).toBe(before);
   const stored = await accepted('desk2', pill);
@@ -231,8 +238,8 @@ test('a dry run answers what would happen, and neither stores nor counts', async
     accepted: 2,
     late: 1,
     backfill: 1,
-    refused: 3,
-    'http parameter_invalid': 3,
+    refused: 4,
+    'http parameter_invalid': 4,
   });
 });
 

@@ -1,12 +1,8 @@
 import { FUTURE_MAX_MICROS } from '../../../schemas/pill.ts';
 import { parseCursor, parsePosition } from '../../../schemas/position.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
-import {
-  type AddFault,
-  type ParameterFault,
-  type Parsed,
-  parameterFault,
-} from '../server/parameters.ts';
+import type { ParameterFault } from '../../http/parameter-fault.ts';
+import { type AddFault, type Parsed, parameterFault } from '../server/parameters.ts';
 import { readWellFormedSymbols } from '../server/symbol-list.ts';
 import { lengthFaults, orderFaults, readTime } from '../server/time-range.ts';
 import { HISTORY_LIMITS } from './limits.ts';

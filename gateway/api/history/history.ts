@@ -2,6 +2,7 @@ import type { Turns } from '../../../lib/rate/turns.ts';
 import { nowMicros } from '../../../lib/timing/clock.ts';
 import { formatPosition, type Offsets, parsePosition } from '../../../schemas/position.ts';
 import type { PublicPill } from '../../../schemas/public-pill.ts';
+import type { ParameterFault } from '../../http/parameter-fault.ts';
 import type { Refusal } from '../../http/problems.ts';
 import { endBefore, type ReadLogEnd } from '../clickhouse/log-end.ts';
 import type { Select } from '../clickhouse/select.ts';
@@ -12,7 +13,7 @@ import {
   coversLog,
   type TableCoverage,
 } from '../clickhouse/table-coverage.ts';
-import { type ParameterFault, parameterFault } from '../server/parameters.ts';
+import { parameterFault } from '../server/parameters.ts';
 import { PAGE_HINT } from '../server/schemas.ts';
 import type { CoverageWatcher } from './coverage-watcher.ts';
 import { pillOf } from './history-pill.ts';

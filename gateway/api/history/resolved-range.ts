@@ -1,5 +1,6 @@
 import { formatCursor, formatPosition, type Offsets } from '../../../schemas/position.ts';
-import { type ParameterFault, parameterFault } from '../server/parameters.ts';
+import type { ParameterFault } from '../../http/parameter-fault.ts';
+import { parameterFault } from '../server/parameters.ts';
 import type { PositionRange, RangeEnd } from './history-query.ts';
 import { HISTORY_LIMITS } from './limits.ts';
 

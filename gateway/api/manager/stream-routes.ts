@@ -110,7 +110,7 @@ function rotateSocket(dedicated: Dedicated): RouteOptions {
     answers: {
       201: answerOf('The successor, and the old socket with its expiry.', Rotation, {
         stream: { name: 'ded_x2nt7swd5erz', state: 'starting' },
-        old: { replaced_by: 'ded_x2nt7swd5erz', expires_at: '2026-11-20T02:04:01.000Z' },
+        old: { replaced_by: 'ded_x2nt7swd5erz', expires_at: '2026-11-20T02:04:01.000000Z' },
       }),
     },
     problems: [

@@ -1,6 +1,7 @@
 import { hintForSymbol, isSymbol } from '../../../schemas/pill.ts';
+import type { ParameterFault } from '../../http/parameter-fault.ts';
 import { type Explained, explained } from './form.ts';
-import { type ParameterFault, parameterFault } from './parameters.ts';
+import { parameterFault } from './parameters.ts';
 import { optionalText } from './schemas.ts';
 
 /** Schema of `symbols`. @param more what else the description says */

@@ -1,5 +1,6 @@
 import { formatTimestamp, type Micros, parseTimestamp } from '../../../schemas/timestamp.ts';
-import { type ParameterFault, type Parsed, parameterFault } from './parameters.ts';
+import type { ParameterFault } from '../../http/parameter-fault.ts';
+import { type Parsed, parameterFault } from './parameters.ts';
 
 /** From `since` up to, but not including, `until`. */
 export interface Window {

@@ -61,7 +61,7 @@ const evaluated = {
     next: orNull(
       Type.Object(
         { at: Type.String(), state: States },
-        { examples: [{ at: '2026-11-20T02:30:00Z', state: 'lunch_break' }] },
+        { examples: [{ at: '2026-11-20T02:30:00.000000Z', state: 'lunch_break' }] },
       ),
     ),
     basis: Type.Enum(['calendar', 'always_open', 'none'], {

@@ -1,6 +1,7 @@
 import type { Quiet } from '../../../domain/market/quiet/silence.ts';
 import { publicPill } from '../../../schemas/public-pill.ts';
 import { formatTimestamp } from '../../../schemas/timestamp.ts';
+import { roundFigure } from '../server/figures.ts';
 import type { Evaluation } from './evaluator.ts';
 import type { SubjectPill } from './facts.ts';
 import { VERIFY_LIMITS, verdictLimits } from './limits.ts';
@@ -101,12 +102,12 @@ function spreadBody({ value, n, median, p01, p99, robustZ, percentile }: SpreadF
     value,
     n,
     window: `last ${VERIFY_LIMITS.windowPills} pills`,
-    median,
-    p01,
-    p99,
+    median: roundFigure('spread', median),
+    p01: roundFigure('spread', p01),
+    p99: roundFigure('spread', p99),
     // Infinite if all spreads were equal and this one is not; JSON has no infinity.
-    robust_z: Number.isFinite(robustZ) ? Number(robustZ.toFixed(4)) : null,
-    percentile,
+    robust_z: Number.isFinite(robustZ) ? roundFigure('z', robustZ) : null,
+    percentile: roundFigure('share', percentile),
   };
 }
 
@@ -115,9 +116,6 @@ function pillBody(pill: SubjectPill) {
   return publicPill({ ...pill, late: false }, {});
 }
 
-/** Times of the calendar without fraction; times of pills with their six decimals. */
 function instant(ms: number | undefined): string | null {
-  if (ms === undefined) return null;
-  const text = formatTimestamp(Math.round(ms * 1000));
-  return text.endsWith('.000000Z') ? `${text.slice(0, 19)}Z` : text;
+  return ms === undefined ? null : formatTimestamp(Math.round(ms * 1000));
 }

@@ -38,8 +38,8 @@ test('the example "lunch" of the contract', () => {
     max_age_ms: 5000,
     quiet: {
       reason: 'lunch_break',
-      since: '2026-11-20T02:30:00Z',
-      expected_back: '2026-11-20T03:30:00Z',
+      since: '2026-11-20T02:30:00.000000Z',
+      expected_back: '2026-11-20T03:30:00.000000Z',
     },
   });
 });

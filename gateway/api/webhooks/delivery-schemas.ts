@@ -28,7 +28,7 @@ export const DeliveryBody = Type.Object({
   pills: PILLS,
   occurred_at: Type.String({
     description: 'Start of `max_age_s`; after a resend, the time of the resend',
-    examples: ['2026-11-20T01:02:03.011Z'],
+    examples: ['2026-11-20T01:02:03.011000Z'],
   }),
   status: Type.Enum([...DELIVERY_STATUSES], { examples: ['failed'] }),
   attempts: Type.Integer({ minimum: 0, examples: [10] }),
@@ -40,7 +40,7 @@ export const DeliveryBody = Type.Object({
   ),
   last_reason: orNull(Type.String({ examples: ['status'] })),
   created_at: Time,
-  settled_at: orNull(Type.String({ examples: ['2026-11-23T05:02:04.000Z'] })),
+  settled_at: orNull(Type.String({ examples: ['2026-11-23T05:02:04.000000Z'] })),
 });
 
 export const AttemptBody = Type.Object({

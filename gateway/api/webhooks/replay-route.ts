@@ -13,6 +13,7 @@ import {
 import type { ListedEndpoint } from '../../../domain/webhooks/endpoints/endpoint-operations.ts';
 import { inTurn } from '../../../lib/postgres/in-turn.ts';
 import { answerOf } from '../../http/answer-body.ts';
+import type { ParameterFault } from '../../http/parameter-fault.ts';
 import type { Refusal } from '../../http/problems.ts';
 import { refuse } from '../../http/refuse.ts';
 import { QueryError, queryProblem } from '../clickhouse/query-error.ts';
@@ -23,7 +24,7 @@ import { POSITION_EXAMPLE } from '../pills/pill-schemas.ts';
 import { accountRoute } from '../server/account-route.ts';
 import { requesterOf } from '../server/caller.ts';
 import { bodyFault, refuseBody } from '../server/json-body.ts';
-import { type ParameterFault, parameterFault } from '../server/parameters.ts';
+import { parameterFault } from '../server/parameters.ts';
 import { orNull, PAGE_HINT, STRICT } from '../server/schemas.ts';
 import { REPLAY_LIMITS, type ReplayAsk, type ReplayPart, readReplay } from './replay-part.ts';
 import { findEndpoint, WRITES } from './rules.ts';

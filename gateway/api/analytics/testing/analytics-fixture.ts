@@ -1,4 +1,3 @@
-import { expect } from 'vitest';
 import { nowMicros } from '../../../../lib/timing/clock.ts';
 import type { PillRecord } from '../../../../schemas/pill.ts';
 import { formatTimestamp, type Micros } from '../../../../schemas/timestamp.ts';
@@ -75,12 +74,34 @@ export async function openAnalyticsFixture(of: {
   };
 }
 
-/** Matches floating-point sums, whose last digits may differ. */
-export function near(value: unknown): unknown {
-  if (typeof value === 'number' && !Number.isInteger(value)) return expect.closeTo(value, 9);
-  if (Array.isArray(value)) return value.map(near);
+/** Values of pills, which are exact. */
+const EXACT = new Set(['open', 'high', 'low', 'close', 'min', 'max', 'now', 'then']);
+
+/** Decimals of figures by name; spreads have nine. */
+const DECIMALS: Readonly<Record<string, number>> = { mean_confidence: 6, seconds: 6, z: 4 };
+
+/**
+ * Matches figures that are rounded to so many decimals. The last one may differ, since two ways to
+ * compute a sum may round to either side.
+ */
+export function near(value: unknown, decimals = 9): unknown {
+  if (typeof value === 'number') {
+    return { asymmetricMatch: (other: unknown) => isNear(other, value, decimals), value };
+  }
+  if (Array.isArray(value)) return value.map((one) => near(one, decimals));
   if (typeof value === 'object' && value !== null) {
-    return Object.fromEntries(Object.entries(value).map(([name, of]) => [name, near(of)]));
+    const members = Object.entries(value);
+    return Object.fromEntries(
+      members.map(([name, of]) => [
+        name,
+        typeof of === 'number' && EXACT.has(name) ? of : near(of, DECIMALS[name] ?? decimals),
+      ]),
+    );
   }
   return value;
+}
+
+function isNear(figure: unknown, value: number, decimals: number): boolean {
+  if (typeof figure !== 'number' || Number(figure.toFixed(decimals)) !== figure) return false;
+  return Math.abs(figure - value) < 1.01 * 10 ** -decimals;
 }
