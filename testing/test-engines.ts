@@ -26,6 +26,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
     config: readLauncherConfig(),
     names,
     preferredPorts: { kafka: 0, controller: 0, registry: 0, clickhouse: 0, postgres: 0 },
+    // A kill of the server loses nothing by this. Each commit otherwise waits for a disk that four
+    // workers share, beyond the time-outs of the processes under test.
+    isTemporary: true,
     report: (line) => process.stderr.write(`[engines] ${line}\n`),
   });
   const pepperFile = path.join(folder, 'pepper');

@@ -11,7 +11,7 @@ export class GiveUp extends Error {}
 export async function waitFor<T>(
   what: string,
   probe: () => Promise<T | string | false | undefined> | T | string | false | undefined,
-  timeoutMs = 60_000,
+  timeoutMs = 150_000,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   let last: unknown;

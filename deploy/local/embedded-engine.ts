@@ -20,6 +20,8 @@ export interface EngineDeps {
   readonly javaHome: string | undefined;
   readonly namespace: string;
   readonly report: (line: string) => void;
+  /** The data is deleted after the run, so it need not survive a crash of the machine. */
+  readonly isTemporary: boolean;
   /** Aborted to give up the start. */
   readonly signal?: AbortSignal | undefined;
 }

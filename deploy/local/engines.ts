@@ -80,6 +80,8 @@ export async function startEngines(options: {
   /** By default an allocator of its own in `layout`. */
   readonly ports?: PortAllocator;
   readonly preferredPorts?: Partial<EnginePorts>;
+  /** The data is deleted after the run, so it need not survive a crash of the machine. */
+  readonly isTemporary?: boolean;
   /** Progress and restarts, a line each. */
   readonly report?: (line: string) => void;
   /** Gives up a start; running engines end by `stop` alone. */
@@ -97,6 +99,7 @@ export async function startEngines(options: {
     ports,
     preferredPorts: { ...DEFAULT_ENGINE_PORTS, ...options.preferredPorts },
     report: options.report ?? (() => {}),
+    isTemporary: options.isTemporary ?? false,
     passwords: ensurePasswords(layout.passwords),
     javaHome: config.javaHome,
     namespace: config.namespace,

@@ -31,6 +31,7 @@ export async function embeddedPostgres({
   ports,
   preferredPorts,
   passwords,
+  isTemporary,
   signal,
 }: EngineDeps): Promise<EmbeddedEngine> {
   const port = await ports.allocate('postgres', preferredPorts.postgres);
@@ -45,7 +46,11 @@ export async function embeddedPostgres({
     address: postgresAddress(port, passwords),
     child: () => {
       removeStalePidFile(owner.cluster);
-      const [command, args] = owner.command('postgres', serverArguments(owner.cluster, port), true);
+      const [command, args] = owner.command(
+        'postgres',
+        serverArguments(owner.cluster, port, isTemporary),
+        true,
+      );
       const env = { LC_ALL: 'C', TZ: 'UTC' };
       // SIGINT is PostgreSQL's fast shutdown; SIGTERM waits until every client has left.
       return {
@@ -138,7 +143,7 @@ host ${DATABASE}   all      127.0.0.1/32 scram-sha-256
 `;
 }
 
-function serverArguments(cluster: string, port: number): string[] {
+function serverArguments(cluster: string, port: number, isTemporary: boolean): string[] {
   const settings: Record<string, string | number> = {
     listen_addresses: '127.0.0.1',
     port,
@@ -152,6 +157,7 @@ function serverArguments(cluster: string, port: number): string[] {
     // The detail of an error repeats values of rows, e.g. a duplicate e-mail address.
     log_error_verbosity: 'terse',
     log_min_error_statement: 'panic',
+    ...(isTemporary ? { fsync: 'off', full_page_writes: 'off' } : {}),
   };
   const flags = Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]);
   return ['-D', cluster, ...flags];
