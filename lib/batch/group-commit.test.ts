@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { waitFor } from '../../testing/wait.ts';
 import { GroupClosedError, GroupCommit, type GroupCommitOptions } from './group-commit.ts';
 
@@ -77,22 +77,26 @@ describe('a group commit', () => {
   });
 
   test('lingers for more items, unless the group is full', async () => {
-    const { group, groups, ends, groupsCame } = openGate({ lingerMs: 60, lingerSizeMax: 3 });
-    const begunMs = performance.now();
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const { group, groups, ends } = openGate({ lingerMs: 60, lingerSizeMax: 3 });
     group.push(1);
-    await sleep(5);
+    await vi.advanceTimersByTimeAsync(5);
     group.push(2);
-    await groupsCame(1);
-    expect(performance.now() - begunMs).toBeGreaterThan(50);
+    await vi.advanceTimersByTimeAsync(54);
+    expect(groups).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(groups).toEqual([[1, 2]]);
     for (const item of [3, 4]) group.push(item);
-    const endedMs = performance.now();
     ends[0]!();
-    await sleep(5);
+    await vi.advanceTimersByTimeAsync(59);
     expect(groups).toEqual([[1, 2]]);
     for (const item of [5, 6]) group.push(item);
-    await groupsCame(2);
-    expect(performance.now() - endedMs).toBeLessThan(50);
-    expect(groups[1]).toEqual([3, 4, 5, 6]);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(groups).toEqual([
+      [1, 2],
+      [3, 4, 5, 6],
+    ]);
   });
 
   test('keeps an interval between the beginnings of commits', async () => {
