@@ -138,7 +138,7 @@ test('calls get the remainder in order of arrival, and a refusal says when the d
   expect(taken[3]).toMatchObject({
     kind: 'quota_exceeded',
     used: 3,
-    resetsAt: '2031-06-16T00:00:00Z',
+    resetsAt: '2031-06-16T00:00:00.000000Z',
     daily: { limit: 3, remaining: 0 },
   });
 });
@@ -246,7 +246,10 @@ test('counts restart at midnight by the clock of PostgreSQL', async () => {
     const [meter] = openMeters(1);
     const before = await Promise.all(takeTimes(meter!, call, 12));
     expect(kinds(before)).toEqual({ granted: 10, quota_exceeded: 2 });
-    expect(before[11]).toMatchObject({ resetsAt: '2032-01-01T00:00:00Z', daily: { resetS: 30 } });
+    expect(before[11]).toMatchObject({
+      resetsAt: '2032-01-01T00:00:00.000000Z',
+      daily: { resetS: 30 },
+    });
     meter!.take(free);
     await waitFor('the count of the old year', async () => (await usedOf(free.account.id)) === 1);
 
