@@ -39,7 +39,7 @@ test('three concurrent provisioners and a later one agree on one epoch and one r
   expect(new Set([...made, again].map(({ epoch }) => epoch)).size).toBe(1);
   expect(again).toMatchObject({ partitions: 3, backfill_age_ms: 5_000, repeat_window: 32_768 });
   expect(again.epoch).toMatch(/^[a-z0-9]{6}$/);
-  expect(await readAll(client, topicName(namespace, 'meta'))).toHaveLength(1);
+  expect(await readAll(client, topicName(namespace, 'meta'), 60_000)).toHaveLength(1);
 });
 
 test('a backfill age beyond the bounds of the views is rejected before anything is created', async () => {

@@ -181,7 +181,7 @@ test('a rotation under calls and an open socket: nothing is refused, a killed ru
 
   // A key that is not used keeps the old version alive.
   expect(await refusalOf('retire', '1')).toMatch(/1 live API keys are hashed with version 1/);
-  expect(await statusOf(idle.key)).toBe(200);
+  await waitFor('the idle key', async () => (await statusOf(idle.key)) === 200);
   await waitFor('the idle key to be renewed', async () => (await pepperOf('idle')) === 2);
   expect(await refusalOf('retire', '1')).toMatch(/Grants signed with version 1 are valid until/);
 
@@ -196,7 +196,9 @@ test('a rotation under calls and an open socket: nothing is refused, a killed ru
 
   // A process that never knew version 1 serves everything.
   const fresh = await accounts.start({});
-  for (const { key } of [used, idle]) expect(await statusOf(key, fresh)).toBe(200);
+  for (const { key } of [used, idle]) {
+    await waitFor('the key', async () => (await statusOf(key, fresh)) === 200);
+  }
   const shown = await customer.send('GET', `/api/webhooks/${endpointId}`);
   expect(shown).toMatchObject({ status: 200, body: { header_names: ['X-Own'] } });
   const seal = createSeal(readPepper(file));

@@ -191,8 +191,15 @@ test('demo keys and the lines of the README and the docs work; a new start after
     expect(stack.output().split(key)).toHaveLength(2); // shown once
     await waitFor('the pill', async () => (await latest(key)) === 200);
   }
-  expect(await openSocket(keys.basic)).toEqual({ type: 'error', close: 4503 });
-  expect((await openSocket(keys.pro)).type).toBe('welcome');
+  // A busy database may miss the first lookup of a key, which closes the socket with another code.
+  await waitFor('the refusal of the plan', async () => {
+    const { type, close } = await openSocket(keys.basic);
+    return (type === 'error' && close === 4503) || `${type} ${close}`;
+  });
+  await waitFor('a welcome', async () => {
+    const { type, close } = await openSocket(keys.pro);
+    return type === 'welcome' || `${type} ${close}`;
+  });
 
   leaveOtherMails();
   const paste = (lines: string) => pasteLines(lines, stack!.addresses(), folder);
@@ -203,7 +210,7 @@ test('demo keys and the lines of the README and the docs work; a new start after
   expect(pages).toContain('"calls_per_day":10000');
   for (const output of [read, pages]) expect(output).not.toContain('"code":"key_');
   const ownKey = /pil_live_[0-9A-Za-z_]+/.exec(pages);
-  expect(await latest(ownKey![0])).toBe(200);
+  await waitFor('the new key to be known', async () => (await latest(ownKey![0])) === 200);
 
   const pepper = readFileSync(path.join(folder, 'pepper'), 'utf8').trim();
   const { secrets, csrf } = await liveAsCustomer();
@@ -239,8 +246,8 @@ test('demo keys and the lines of the README and the docs work; a new start after
   stack = await launchStack(folder);
   expect(stack.demoKeys()).toEqual(keys);
   for (const key of Object.values(keys)) expect(stack.output()).not.toContain(key);
-  expect(await latest(keys.basic)).toBe(200);
-  expect(await cursorOf(stack, 'FIRST.T')).toBe(first);
+  await waitFor('the key to be known', async () => (await latest(keys.basic)) === 200);
+  await waitFor('the data', async () => (await cursorOf(stack!, 'FIRST.T')) === first);
 }, 1_200_000);
 
 test('after kill -9 of the launcher, the next start ends the orphans and has the data', async () => {
@@ -279,7 +286,7 @@ test('after kill -9 of the launcher, the next start ends the orphans and has the
 
   stack = await launchStack(folder);
   expect(orphans.filter(isAlive)).toEqual([]);
-  expect(await cursorOf(stack, 'FIRST.T')).toBe(first);
+  await waitFor('the data', async () => (await cursorOf(stack!, 'FIRST.T')) === first);
   await waitFor('the pill before the kill', async () => {
     return (await cursorOf(stack!, 'SECOND.T')) === second;
   });

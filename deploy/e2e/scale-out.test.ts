@@ -30,10 +30,10 @@ const NAMES = Object.keys(KINDS) as Kind[];
 
 /**
  * The other instances take over from a killed one within 10 s: its session in the group lasts 6 s.
- * Another 10 s are for slow machines, on which ten processes and the engines share two cores, and a
- * rebalance waits for the next heartbeat of each member.
+ * A machine on which ten processes, the engines and other tests share two cores takes many times as
+ * long, and a rebalance waits for the next heartbeat of each member.
  */
-const HANDOVER_MAX_MS = 20_000;
+const HANDOVER_MAX_MS = 100_000;
 
 const PARTITIONS = 8;
 const SYMBOLS = Array.from({ length: 40 }, (_, n) => `S${n}.T`);
@@ -52,7 +52,7 @@ const ports = new Map<TestProcess, number>();
 beforeAll(async () => {
   namespace = await createNamespace({ partitions: PARTITIONS });
   db = openTestDatabase(namespace);
-  ({ key } = await createTestAccount(db, namespace, { tier: 'pro' }));
+  ({ key } = await createTestAccount(db, namespace, { tier: 'institutional' }));
   clickhouse = openClickHouse({
     url: namespace.engines.clickhouseUrl,
     database: databaseName(namespace.name),
@@ -275,4 +275,4 @@ test('two instances of each process share the work; one of each is killed, and n
     const wrong = [...newest].filter(([symbol, id]) => seen.get(symbol) !== id);
     return wrong.length === 0 || `not the newest of ${wrong.map(([symbol]) => symbol)}`;
   });
-}, 240_000);
+}, 900_000);

@@ -262,7 +262,8 @@ describe('follows changes within a second', () => {
 describe('without PostgreSQL', () => {
   test('known keys are accepted for the stated time, unknown keys are unavailable', async () => {
     await keyring.close();
-    keyring = await open(6_000, 500);
+    // Long enough for the questions below on a busy machine.
+    keyring = await open(15_000);
     const known = await makeAccount();
     const unknown = await makeAccount();
     await allRead();

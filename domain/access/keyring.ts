@@ -90,7 +90,7 @@ export function openKeyring(options: {
   };
   const changes = followAccessChanges({ databaseUrl, namespace, name, log, onChange });
   const isStale = () => performance.now() - (changes.confirmedAtMs() ?? openedAtMs) >= staleMs;
-  const lookups = createLookups(pool, options, isStale);
+  const lookups = createLookups(pool, { ...options, deadlineMs: 2 * queryTimeoutMs }, isStale);
   const { identify, identifyById, account } = lookups;
   return {
     identify,
@@ -119,11 +119,15 @@ export function openKeyring(options: {
 
 function createLookups(
   pool: StatementPool,
-  { pepper, log }: { readonly pepper: Pepper; readonly log: Log },
+  {
+    pepper,
+    log,
+    deadlineMs,
+  }: { readonly pepper: Pepper; readonly log: Log; readonly deadlineMs: number },
   isStale: () => boolean,
 ) {
   const { keys, keysById, accounts, refusals, drop } = createCaches();
-  const flights = createSingleFlight(log);
+  const flights = createSingleFlight(log, deadlineMs);
   const rehash = createKeyRehash(pool, pepper, log);
   const keep = createKeep({ keys, refusals }, rehash.note);
   const { answer, answerUse, answerFound } = createAnswers(isStale);

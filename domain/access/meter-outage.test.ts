@@ -100,6 +100,9 @@ beforeEach(async () => {
     log: silentLog,
     name: 'outage',
   });
+  // On a busy machine the connection may take longer than a call waits for it.
+  const first = await createMeteredCall(db, namespace, 'basic', 1);
+  await waitFor('the first call', async () => (await meter.take(first)).kind === 'granted');
 });
 afterEach(async () => {
   await meter.close();

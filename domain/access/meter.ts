@@ -14,13 +14,15 @@ export type Meter = ReturnType<typeof openMeter>;
  * Opens a meter: burst limits of this process, and exact daily limits over all processes. It connects in
  * the background; until then, and while PostgreSQL is unavailable, calls of accounts with a daily
  * limit are `unavailable`, and calls of accounts without one are counted later.
- * @param options `name` names its connections in pg_stat_activity
+ * @param options `name` names its connections in pg_stat_activity; `deadlineMs` bounds the wait of a
+ *   call for its count, by default 1 s
  */
 export function openMeter(options: {
   readonly databaseUrl: string;
   readonly namespace: string;
   readonly log: Log;
   readonly name: string;
+  readonly deadlineMs?: number;
 }) {
   const { databaseUrl: url, namespace, log } = options;
   const open = (part: string) => {
@@ -30,7 +32,7 @@ export function openMeter(options: {
     );
   };
   const usage = createUsageWriter(open('usage'), log);
-  const quotas = new QuotaCounter(open('quotas'), usage, log);
+  const quotas = new QuotaCounter(open('quotas'), usage, log, options.deadlineMs);
   const buckets = createTokenBuckets();
 
   return {

@@ -50,6 +50,7 @@ export class QuotaCounter {
   readonly #statements: Statements;
   readonly #usage: UsageWriter;
   readonly #log: Log;
+  readonly #deadlineMs: number;
   readonly #cache = createDailyUsageCache();
   readonly #counts = createPendingCounts();
   #queues = new Map<string, CallQueue>();
@@ -70,10 +71,16 @@ export class QuotaCounter {
   /** No more statements are sent. */
   #ended = false;
 
-  constructor(statements: Statements, usage: UsageWriter, log: Log) {
+  constructor(
+    statements: Statements,
+    usage: UsageWriter,
+    log: Log,
+    deadlineMs: number = DEADLINE_MS,
+  ) {
     this.#statements = statements;
     this.#usage = usage;
     this.#log = log;
+    this.#deadlineMs = deadlineMs;
     // Connects now, so that the first call does not have to wait for it.
     this.#send({ queues: [], counts: [], oldestMs: performance.now(), abandoned: false });
   }
@@ -174,7 +181,8 @@ export class QuotaCounter {
   }
 
   #send(batch: Batch): void {
-    const restMs = Math.max(STATEMENT_MIN_MS, batch.oldestMs + DEADLINE_MS - performance.now());
+    const dueMs = batch.oldestMs + this.#deadlineMs;
+    const restMs = Math.max(STATEMENT_MIN_MS, dueMs - performance.now());
     const deadline = setTimeout(() => {
       batch.abandoned = true;
       this.#suspend('PostgreSQL does not answer in time');

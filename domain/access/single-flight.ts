@@ -4,8 +4,6 @@ import type { Log } from '../../lib/log/log.ts';
 const FLIGHTS_MAX = 500;
 /** Lookups in flight while the database does not answer; others are `unavailable` at once. */
 const PROBES_MAX = 4;
-/** A lookup is answered within this time, if only with `unavailable`. */
-const DEADLINE_MS = 1_000;
 /** Reads of one lookup: a row that changes while it is read is read again. */
 const READS_MAX = 3;
 
@@ -23,13 +21,16 @@ interface Flight {
   changed: Set<string> | undefined;
 }
 
-/** Coalesces concurrent lookups of the same thing into one. */
-export function createSingleFlight(log: Log) {
+/**
+ * Coalesces concurrent lookups of the same thing into one.
+ * @param deadlineMs a lookup is answered within this time, if only with `unavailable`
+ */
+export function createSingleFlight(log: Log, deadlineMs: number) {
   const flights = new Map<string, Flight>();
   let isFailing = false;
 
   const settle = async <T>(flight: Flight, lookup: Lookup<T>): Promise<T | 'unavailable'> => {
-    const deadline = createDeadline();
+    const deadline = createDeadline(deadlineMs);
     try {
       for (let reads = 0; reads < READS_MAX; reads += 1) {
         flight.changed = new Set();
@@ -75,10 +76,10 @@ export function createSingleFlight(log: Log) {
   };
 }
 
-function createDeadline() {
+function createDeadline(deadlineMs: number) {
   let timer: NodeJS.Timeout | undefined;
   const passed = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer in ${DEADLINE_MS} ms`)), DEADLINE_MS);
+    timer = setTimeout(() => reject(new Error(`no answer in ${deadlineMs} ms`)), deadlineMs);
   });
   // The deadline may pass between two reads, when nothing awaits this promise.
   passed.catch(() => undefined);

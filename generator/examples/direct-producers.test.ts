@@ -16,6 +16,7 @@ import { waitFor } from '../../testing/wait.ts';
 const run = promisify(execFile);
 const examples = path.join(packageRoot, 'generator', 'examples');
 const PARTITIONS = 3;
+const READ_MS = 60_000;
 
 let namespace: Namespace;
 beforeAll(async () => {
@@ -31,7 +32,7 @@ function commonArgs(): string[] {
 /** The record at a printed cursor, decoded as in the consumers. */
 async function recordAt(printed: string) {
   const cursor = parseCursor(printed.trim())!;
-  const records = await readAll(namespace.client, topicName(namespace.name, 'pills'));
+  const records = await readAll(namespace.client, topicName(namespace.name, 'pills'), READ_MS);
   const record = records.find(
     ({ partition, offset }) => partition === cursor.partition && offset === cursor.offset,
   )!;
@@ -123,7 +124,7 @@ describe.skipIf('reason' in made)(`the Python example${reason}`, () => {
 async function rejectedRecords(): Promise<RejectedRecord[]> {
   await namespace.schemas.register('rejected');
   const decoder = createDecoder('rejected-record', namespace.schemas.writerSchemas);
-  const records = await readAll(namespace.client, topicName(namespace.name, 'rejected'));
+  const records = await readAll(namespace.client, topicName(namespace.name, 'rejected'), READ_MS);
   return records.map(({ value }) => {
     const decoded = decoder.decode(value);
     if (!('ok' in decoded) || !decoded.ok) throw new Error(JSON.stringify(decoded));

@@ -13,6 +13,7 @@ import { getPort } from '../../testing/ports.ts';
 import { startProcess, type TestProcess } from '../../testing/process.ts';
 
 const SAMPLE = path.join(packageRoot, 'generator', 'replay', 'eurjpy-sample-quotes.csv');
+const READ_MS = 60_000;
 const folder = mkdtempSync(path.join(os.tmpdir(), 'pillole-replay-'));
 
 let namespace: Namespace;
@@ -53,7 +54,7 @@ function replay(...args: string[]): Promise<Answer> {
 
 /** Records of a symbol on the topic, in the order of the log. */
 async function pillsOf(symbol: string): Promise<PillRecord[]> {
-  const records = await readAll(namespace.client, topicName(namespace.name, 'pills'));
+  const records = await readAll(namespace.client, topicName(namespace.name, 'pills'), READ_MS);
   await namespace.schemas.register('pills');
   const decoder = createDecoder('pill', namespace.schemas.writerSchemas);
   const pills: PillRecord[] = [];
@@ -106,17 +107,8 @@ it('an unreachable ingest server ends in exit code 1 and says how to continue', 
 });
 
 it('a fast replay arrives completely and in order; its repeat has no further effect', async () => {
-  const args = [
-    SAMPLE,
-    '--symbol',
-    'EUR/JPY',
-    '--ingest',
-    url,
-    '--batch',
-    '37',
-    '--start',
-    nowText(),
-  ];
+  const start = nowText();
+  const args = [SAMPLE, '--symbol', 'EUR/JPY', '--ingest', url, '--batch', '37', '--start', start];
   const first = await replay(...args);
   expect(first).toMatchObject({ code: 0 });
   expect(first.stdout).toMatch(/^sent 200, ok 200, replayed 0, refused 0, unknown 0;/);
@@ -125,7 +117,7 @@ it('a fast replay arrives completely and in order; its repeat has no further eff
   expect(second.stdout).toMatch(/^sent 200, ok 0, replayed 200, refused 0, unknown 0;/);
   const pills = await pillsOf('EUR/JPY');
   expect(pills.map(lineOf)).toEqual(LINES);
-  expect(Math.abs(pills[0]!.timestamp / 1000 - Date.now())).toBeLessThan(60_000);
+  expect(Math.abs(pills[0]!.timestamp / 1000 - Date.parse(start))).toBeLessThan(60_000);
   expect(pills[0]).toMatchObject({ market_state: 'open', kind: null });
   // Line 2: bid 183.409, ask 183.422.
   expect(pills[0]!.gross_spread_percent).toBeCloseTo((0.013 / 183.4155) * 100, 9);

@@ -25,14 +25,14 @@ function start(code: string, spec: Partial<ChildSpec> = {}): Promise<Child> {
     logFolder: path.join(folder, 'logs'),
     runFolder: path.join(folder, 'run'),
     stopSignal: 'SIGTERM',
-    stopTimeoutMs: 5_000,
+    stopTimeoutMs: 60_000,
     ...spec,
   });
 }
 
 const isUp = (child: Child) =>
   waitUntil('child', () => readFileSync(child.logFile!, 'utf8').includes('up'), {
-    timeoutMs: 10_000,
+    timeoutMs: 60_000,
     intervalMs: 20,
   });
 
@@ -63,7 +63,7 @@ test('a child that cannot be recorded is killed, because it could become an unkn
   const marker = `pillole-${path.basename(folder)}`;
   const living = () => spawnSync('pgrep', ['-f', marker]).stdout.toString().trim();
   await expect(start(`// ${marker}\n0`)).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
-  await waitUntil('the child to end', () => living() === '', { timeoutMs: 10_000, intervalMs: 20 });
+  await waitUntil('the child to end', () => living() === '', { timeoutMs: 60_000, intervalMs: 20 });
 });
 
 test('a log over the limit is moved aside at the next start', async () => {
@@ -108,5 +108,5 @@ test.skipIf(!hasSetpriv)('a child dies with a launcher that is killed', async ()
   });
   const pid = Number(launcher.stdout);
   expect(pid).toBeGreaterThan(1);
-  await waitUntil('death of the child', () => identityOf(pid) === undefined, { timeoutMs: 5_000 });
+  await waitUntil('death of the child', () => identityOf(pid) === undefined, { timeoutMs: 60_000 });
 });

@@ -32,7 +32,7 @@ function watchOver(code: string, onStart: () => void = () => {}): Promise<Superv
         logFolder: folder,
         runFolder: folder,
         stopSignal: 'SIGTERM',
-        stopTimeoutMs: 5_000,
+        stopTimeoutMs: 60_000,
       });
     },
     ready: async () => {},
@@ -43,7 +43,7 @@ function watchOver(code: string, onStart: () => void = () => {}): Promise<Superv
 
 const lives = 'setInterval(() => {}, 1e6)';
 const until = (what: string, check: () => boolean) =>
-  waitUntil(what, check, { timeoutMs: 10_000, intervalMs: 10 });
+  waitUntil(what, check, { timeoutMs: 60_000, intervalMs: 10 });
 
 test('a killed child is restarted under another pid, and the restart is reported', async () => {
   const supervised = await watchOver(lives);

@@ -14,6 +14,8 @@ import { readAll } from './read-all.ts';
  * The deadline of a product may pass on a busy machine, and these tests are not about the deadline.
  */
 const LIMITS = { ...PRODUCER_LIMITS, deadlineMs: 30_000 };
+/** Likewise. */
+const READ_MS = 60_000;
 
 let namespace: Namespace;
 let producer: Producer;
@@ -48,7 +50,7 @@ test('N acknowledgements name N distinct positions, each holding the record that
   }
   const positions = new Set([...sent.values()].map((ack) => `${ack.partition}-${ack.offset}`));
   expect(positions.size).toBe(sent.size);
-  const records = await readAll(namespace.client, topic);
+  const records = await readAll(namespace.client, topic, READ_MS);
   expect(records.length).toBe(sent.size);
   const inLog = new Map(records.map((r) => [`${r.partition}-${r.offset}`, r]));
   for (const [text, ack] of sent) {
@@ -67,7 +69,9 @@ test('records above the queue bound are refused, and none of them is sent', asyn
     expect(refused).toBeInstanceOf(ProduceError);
     expect(refused.code).toBe('overloaded');
     expect((await first).length).toBe(10);
-    const texts = (await readAll(namespace.client, topic)).map(({ value }) => value?.toString());
+    const texts = (await readAll(namespace.client, topic, READ_MS)).map(({ value }) =>
+      value?.toString(),
+    );
     expect(texts).not.toContain('refused');
   } finally {
     await small.close();

@@ -98,16 +98,16 @@ test.concurrent('with two sinks, one of them a thawed zombie, each row is stored
     await waitFor(
       'the other sink to take over',
       async () => (await stored()).rows >= written,
-      90_000,
+      240_000,
     );
     frozen!.child.kill('SIGCONT');
     await write(500);
     written += 500;
-    await waitFor('all rows to be stored', async () => (await stored()).rows >= written);
+    await waitFor('all rows to be stored', async () => (await stored()).rows >= written, 240_000);
   }
   await waitFor('both sinks to be ready again', async () => {
     await Promise.all(pair.map((sink) => sink.ready()));
     return true;
   });
   expect(await stored()).toEqual({ rows: written, ids: written });
-}, 240_000);
+}, 1_200_000);

@@ -12,8 +12,22 @@ beforeAll(async () => {
 
 afterAll(() => fixture?.close());
 
-async function expectOnly(path: string, expected: readonly string[]): Promise<void> {
-  expect([...fixture.receiver.cursors(path)].sort()).toEqual([...expected].sort());
+/**
+ * Of the pills that a test has written, only the expected ones arrive. A pill of an earlier test may
+ * still be on its way through another partition.
+ */
+function expectOnly(path: string, written: readonly string[], expected: readonly string[]): void {
+  const own = fixture.receiver.cursors(path).filter((cursor) => written.includes(cursor));
+  expect(own.sort()).toEqual([...expected].sort());
+}
+
+/** Writes pills of a symbol until one of them arrives. */
+async function writeUntilReceived(path: string, symbol: string): Promise<void> {
+  const written: string[] = [];
+  await waitFor(`a pill of ${symbol}`, async () => {
+    written.push(...(await fixture.write([makePill({ symbol })])));
+    return fixture.receiver.cursors(path).some((cursor) => written.includes(cursor));
+  });
 }
 
 describe('a pill', () => {
@@ -85,7 +99,7 @@ describe('a pill', () => {
       makePill(good),
     ]);
     await fixture.waitForPills(endpoint.path, [cursors[1]!, cursors[3]!]);
-    await expectOnly(endpoint.path, [cursors[1]!, cursors[3]!]);
+    expectOnly(endpoint.path, cursors, [cursors[1]!, cursors[3]!]);
   });
 
   test('of a backfill, a test symbol or a repeat is not posted unless asked for', async () => {
@@ -99,7 +113,7 @@ describe('a pill', () => {
       makePill({ symbol: 'LIVE.T' }),
     ]);
     await fixture.waitForPills(endpoint.path, [cursors[2]!, cursors[4]!]);
-    await expectOnly(endpoint.path, [cursors[2]!, cursors[4]!]);
+    expectOnly(endpoint.path, cursors, [cursors[2]!, cursors[4]!]);
   });
 });
 
@@ -111,19 +125,11 @@ describe('an endpoint', () => {
     const first = await fixture.write([makePill({ symbol: 'CH1.T' })]);
     await fixture.waitForPills(endpoint.path, first);
     await change({ symbols: ['CH2.T'] });
-    await waitFor('the change', async () => {
-      const cursors = await fixture.write([makePill({ symbol: 'CH2.T' })]);
-      await fixture.waitForPills(endpoint.path, cursors, 500);
-      return true;
-    });
+    await writeUntilReceived(endpoint.path, 'CH2.T');
     await change({ status: 'disabled', disabled_reason: 'owner' });
     // Changes are applied in order: once the new endpoint gets pills, the change has been applied.
     const probe = await fixture.addEndpoint({ symbols: ['CH2.T'] });
-    await waitFor('the probe', async () => {
-      const cursors = await fixture.write([makePill({ symbol: 'CH2.T' })]);
-      await fixture.waitForPills(probe.path, cursors, 500);
-      return true;
-    });
+    await writeUntilReceived(probe.path, 'CH2.T');
     const last = await fixture.write([makePill({ symbol: 'CH2.T' })]);
     await fixture.waitForPills(probe.path, last);
     expect(fixture.receiver.cursors(endpoint.path)).not.toContain(last[0]);
@@ -181,24 +187,20 @@ describe('an endpoint', () => {
           .executeTakeFirstOrThrow()
       ).status;
     await send('msg_test_1');
-    await waitFor('the first test', () => fixture.receiver.at(endpoint.path).length === 1);
+    await waitFor('the first test', () => fixture.receiver.at(endpoint.path).length >= 1);
     await waitFor('the failure of the test to be stored', async () => {
       const rows = await fixture.db
         .selectFrom('webhook_deliveries')
         .select(['last_reason', 'attempts'])
         .where('endpoint_id', '=', endpoint.id)
         .execute();
-      return rows[0]?.last_reason === 'challenge_missing' && rows[0].attempts === 1;
+      return rows[0]?.last_reason === 'challenge_missing' && rows[0].attempts >= 1;
     });
     expect(await status()).toBe('pending');
     await fixture.write([makePill({ symbol: 'PEND.T' })]);
     echoes = true;
     await send('msg_test_2');
     await waitFor('the endpoint to be enabled', async () => (await status()) === 'enabled');
-    await waitFor('pills', async () => {
-      const cursors = await fixture.write([makePill({ symbol: 'PEND.T' })]);
-      await fixture.waitForPills(endpoint.path, cursors, 500);
-      return true;
-    });
+    await writeUntilReceived(endpoint.path, 'PEND.T');
   });
 });

@@ -191,7 +191,8 @@ test.concurrent('after five failures in a row an endpoint rests; once it answers
   });
   expect((await rowsOf(endpoint)).length).toBeLessThan(20);
   isDown = false;
-  await fixture.waitForPills(endpoint.path, cursors);
+  // The rest doubles as long as the endpoint fails.
+  await fixture.waitForPills(endpoint.path, cursors, 240_000);
   expect(fixture.receiver.at(endpoint.path).length).toBeGreaterThan(tried);
   const seen = fixture.receiver.at(endpoint.path).filter(({ count }) => count >= tried);
   expect(seen.every(({ isVerified }) => isVerified)).toBe(true);
@@ -249,7 +250,7 @@ test.concurrent('during a rotation each secret verifies, and the newest signs fi
     .execute();
   await waitFor('the new secret', async () => {
     const cursors = await fixture.write([makePill({ symbol: 'ROT.T' })]);
-    await fixture.waitForPills(endpoint.path, cursors, 500);
+    await fixture.waitForPills(endpoint.path, cursors, 5_000);
     const last = fixture.receiver.at(endpoint.path).at(-1)!;
     return String(last.headers['webhook-signature']).split(' ').length === 2;
   });

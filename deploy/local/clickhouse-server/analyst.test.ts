@@ -240,7 +240,7 @@ const SLOW =
 
 test('a slow statement of an analyst does not delay an insert', async () => {
   let analystIsDone = false;
-  const heavy = ask(SLOW, { max_execution_time: '3' }).finally(() => {
+  const heavy = ask(SLOW, { max_execution_time: '5' }).finally(() => {
     analystIsDone = true;
   });
   await owner(`INSERT INTO unlisted VALUES ('x')`);

@@ -198,7 +198,7 @@ test.each([
   'a server that %s fails the attempt',
   async (_, say, reason) => {
     const receiver = await speak(say);
-    open({ timeoutMs: reason === 'timeout' ? 400 : HOUR_MS });
+    open({ timeoutMs: reason === 'timeout' ? 2_000 : HOUR_MS });
     const result = await post(receiver);
     expect(result).toMatchObject({ kind: 'failed', reason, detail: expect.stringMatching(/\.$/) });
     expect(receiver.requestCount()).toBe(1);
@@ -331,12 +331,14 @@ test('connections close when the origin changes, or the endpoint is removed or i
     response.end();
   };
   const [one, two] = [await serve(watched), await serve(watched)];
-  open({ idleMs: 200 });
+  open();
   await post(one);
   await post(two);
   await waitFor('the first connection to close', () => closed === 1);
   sender.forget('whe_a');
   await waitFor('the second connection to close', () => closed === 2);
+  await sender.close();
+  open({ idleMs: 200 });
   await post(one);
   await waitFor('the idle connection to close', () => closed === 3);
 });
