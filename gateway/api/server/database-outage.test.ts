@@ -57,7 +57,7 @@ test.each(['cut', 'frozen'] as const)(
   'PostgreSQL is %s: metered calls get 503, unmetered calls work, then everything recovers',
   async (how) => {
     for (const { key } of [pro, institutional]) {
-      expect((await ask(LATEST, key)).status).toBe(404);
+      await waitFor('the key to be known', async () => (await ask(LATEST, key)).status === 404);
     }
     const unseen = await createTestAccount(db, namespace, { tier: 'institutional' });
     proxy.set('', how);

@@ -63,22 +63,38 @@ export function createCustomer(base: string, outbox: string, name: string): Cust
     signIn,
     async signUp() {
       // On a busy machine the database may not answer in time: 503, and no mail would come.
-      await waitFor(`the sign-up of ${email}`, async () => {
-        const { status } = await send('POST', '/api/users', { email, password: PASSWORD });
-        return status < 500 || String(status);
-      });
+      await settled(`the sign-up of ${email}`, () =>
+        send('POST', '/api/users', { email, password: PASSWORD }),
+      );
       const token = await tokenFor(outbox, email, 'Verify');
-      await send('POST', '/api/users/verify', { token, password: PASSWORD });
-      await signIn();
+      await settled(`the verification of ${email}`, () =>
+        send('POST', '/api/users/verify', { token, password: PASSWORD }),
+      );
+      await settled(`the sign-in of ${email}`, () => signIn());
     },
     async subscribe(tier) {
-      const begun = await send('POST', '/api/subscription/checkout', { tier });
-      const id = begun.body.checkout_id;
-      await send('POST', `/api/billing/test/checkouts/${id}`, { outcome: 'paid' });
+      const begun = await settled(`the checkout of ${tier}`, () =>
+        send('POST', '/api/subscription/checkout', { tier }),
+      );
+      const to = `/api/billing/test/checkouts/${begun.body.checkout_id}`;
+      await settled(`the payment of ${tier}`, () => send('POST', to, { outcome: 'paid' }));
+      // A change of the tier takes effect within a second, not at once.
+      await waitFor(`${tier} to take effect for ${email}`, async () => {
+        const { status, body } = await send('GET', '/api/account');
+        return body.tier === tier || `${status} ${body.tier}`;
+      });
       return begun;
     },
     credentials: () => ({ cookie: cookie ?? '', 'x-csrf-token': csrf ?? '' }),
   };
+}
+
+/** Repeats a request that the database, on a busy machine, did not answer in time. */
+function settled(what: string, send: () => Promise<Answer>): Promise<Answer> {
+  return waitFor(what, async () => {
+    const answer = await send();
+    return answer.status < 500 ? answer : `${answer.status} ${answer.body?.code}`;
+  });
 }
 
 /** All mails of an address, oldest first. */

@@ -26,10 +26,15 @@ test('symbols by name and in pages: venue, first and last pill; no test symbols'
   await platform.write([first, makePill({ symbol: 'TEST:X' })]);
   const last = NAMES.map((symbol) => makePill({ symbol }));
   const acks = await platform.write(last);
+  // The first pill of 7203.T may be listed while its last one is still on its way.
+  const newest = new Set(acks.map(({ partition, offset }) => formatCursor(partition, offset)));
   const page = await waitFor('all symbols to be listed', async () => {
     const { body } = await list('');
-    const isWhole = body.data.every((one: { first_at: unknown }) => one.first_at !== null);
-    return body.data.length === NAMES.length && isWhole && body;
+    const rows = body.data as { symbol: string; first_at: string; last: { cursor: string } }[];
+    const isWhole = rows.every(
+      ({ first_at, last }) => first_at !== null && newest.has(last.cursor),
+    );
+    return rows.length === NAMES.length && isWhole && body;
   });
   expect(page.next).toBeNull();
   expect(
@@ -80,15 +85,22 @@ test('the symbols of one venue, in pages; those without a venue; a venue without
 });
 
 test('the usual cadence, from the second arrival on', async () => {
-  const now = Date.now() * 1000;
-  // Around now, because a receive time counts only within 5 s of the append.
-  const pills = [-2_000, -1_000, 0, 1_000].map((ms) =>
-    makePill({ symbol: '0001.T', received_at: now + ms * 1000 }),
-  );
-  await platform.write(pills);
+  // Around now, because a receive time counts only within 5 s of the append. If a busy broker
+  // appends later, another symbol gets the pills.
+  let symbol = '';
+  for (let attempt = 1, isInTime = false; !isInTime; attempt += 1) {
+    symbol = `000${attempt}.T`;
+    const now = Date.now() * 1000;
+    const pills = [-2_000, -1_000, 0, 1_000].map((ms) =>
+      makePill({ symbol, received_at: now + ms * 1000 }),
+    );
+    const acks = await platform.write(pills);
+    isInTime = acks.every(({ appendedAt }) => appendedAt - now < 3_000_000);
+  }
   await waitFor('the cadence', async () => {
-    const { body } = await list('limit=1');
-    return body.data[0].cadence_ms === 1_000;
+    const { body } = await list('');
+    const row = body.data.find((one: { symbol: string }) => one.symbol === symbol);
+    return row?.cadence_ms === 1_000 || JSON.stringify(row);
   });
 });
 

@@ -61,6 +61,9 @@ const about = (query: string, cursor: string, of: Parameters<Platform['ask']>[1]
     return body.pill?.cursor === cursor && body;
   });
 
+/** Reasons that come and go on a busy machine, where processes stand still for seconds. */
+const OF_BUSY_MACHINES = ['pill_too_old', 'view_behind', 'log_unavailable'];
+
 /**
  * Writes pills and asks about the last one, until the verdict comes within the five seconds in
  * which the pill is young: a busy machine may take longer.
@@ -74,7 +77,7 @@ const aboutYoung = (
     const last = (await write(symbol, count, fields)).at(-1)!;
     const body = await about(`symbol=${symbol}`, last.cursor, of);
     const codes = body.reasons.map(({ code }: { code: string }) => code);
-    return !codes.includes('pill_too_old') && { last, body };
+    return !OF_BUSY_MACHINES.some((code) => codes.includes(code)) && { last, body };
   });
 
 test('by symbol: verified for five seconds, then stale', async () => {
@@ -231,7 +234,7 @@ describe('by id', () => {
     const query = `id=${encodeURIComponent(id)}`;
     const body = await waitFor('both symbols to be found', async () => {
       const answer = await ask(query);
-      return answer.body.data.length === 2 && answer.body;
+      return answer.body.data.length === 2 && answer.body.complete && answer.body;
     });
     expect(body.data.map((one: { pill: { cursor: string } }) => one.pill.cursor)).toEqual([
       ...[a!.cursor, b!.cursor],
@@ -240,7 +243,13 @@ describe('by id', () => {
   });
 
   test('not published: only claimed if everything was searched', async () => {
-    const { body } = await ask('symbol=TEST:ID&id=nope');
+    // On a busy machine ClickHouse may not answer in time; then nothing is claimed.
+    const body = await waitFor('a search of everything', async () => {
+      const answer = await ask('symbol=TEST:ID&id=nope');
+      const [reason] = answer.body.reasons;
+      if (reason.code === 'search_incomplete') expect(answer.body.published).toBeNull();
+      return reason.code !== 'search_incomplete' && answer.body;
+    });
     expect(body).toMatchObject({
       subject: { symbol: 'TEST:ID', id: 'nope' },
       published: false,
