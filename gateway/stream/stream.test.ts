@@ -157,7 +157,8 @@ describe('a subscription', () => {
     // The position moves past records without effect.
     const heartbeat = await waitFor('a heartbeat past the records', async () => {
       // The generator counts as silent 5 s after its last pill, and a heartbeat may be later.
-      await writer.write([live('ALIVE.T')]);
+      // Of another partition, since the position is compared.
+      await writer.write([live(SYMBOLS[(right + 2) % 3]!)]);
       const latest = await client.until('heartbeat');
       return latest.sent === 2 && latest.generator.state === 'alive' && latest;
     });
