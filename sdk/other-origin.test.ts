@@ -64,7 +64,7 @@ beforeAll(async () => {
   processes.push(ingest.process);
   await ingest.process.ready();
   poster = createPoster(ingest.url);
-}, 180_000);
+});
 
 afterAll(async () => {
   await browser?.close();

@@ -1,10 +1,8 @@
 import type { Page } from 'playwright-core';
 import { request } from 'undici';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { waitFor } from '../../testing/wait.ts';
 import { LIVE, stateOf, usePages } from './testing/use-pages.ts';
-
-vi.setConfig({ testTimeout: 180_000 });
 
 let closedUrl: string;
 const { market, open } = usePages(async (market) => {

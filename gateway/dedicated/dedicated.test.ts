@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { dedicatedUrl } from '../../domain/dedicated/dedicated-url.ts';
 import {
   createDedicatedStreams,
@@ -23,9 +23,6 @@ import { closeClients, connect, enter } from '../stream/testing/stream-client.ts
 import { has, idsOf, readyPid as pidOf, subscribe } from './testing/reader.ts';
 
 const TEMPLATE = 'ws://127.0.0.1:{port}';
-
-// These tests start and end whole processes, several times each.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 let namespace: Namespace;
 let folder: string;

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { request } from 'undici';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { dedicatedUrl } from '../../domain/dedicated/dedicated-url.ts';
 import { createDedicatedStreams } from '../../domain/dedicated/streams.ts';
 import type { Database } from '../../lib/postgres/database.ts';
@@ -12,6 +12,7 @@ import { makePill, openPillWriter, type PillWriter } from '../../testing/pills.t
 import { getPortRange } from '../../testing/ports.ts';
 import { startProcess, type TestProcess } from '../../testing/process.ts';
 import { waitFor } from '../../testing/wait.ts';
+import { openNarrowRelay } from '../stream/testing/narrow-relay.ts';
 import { type Client, closeClients, enter } from '../stream/testing/stream-client.ts';
 
 const SYMBOLS = 20;
@@ -22,9 +23,6 @@ const PILLS = Math.ceil((10 * QUEUE_BYTES) / 200);
 const WAIT_MS = 60_000;
 const AFTERWARDS = 2_500;
 const BATCH = 1_000;
-
-// This test starts and ends whole processes.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 let namespace: Namespace;
 let folder: string;
@@ -90,11 +88,12 @@ test('slow readers at the Pro process, and its death, do not affect a dedicated 
   await subscribe(client);
 
   const proUrl = /"url":"(ws:[^"]+)"/.exec(pro.output())![1]!;
+  const relay = await openNarrowRelay(proUrl);
+  onTestFinished(relay.close);
   for (let i = 0; i < SLOW_READERS; i += 1) {
-    const slow = await enter(proUrl, { key: other.key });
-    await subscribe(slow);
-    slow.pause();
+    await subscribe(await enter(relay.url, { key: other.key }));
   }
+  relay.pause();
   await send(0, PILLS);
   await waitFor(
     'the end of slow readers',

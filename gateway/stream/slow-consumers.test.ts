@@ -1,14 +1,12 @@
 // Some sockets stop reading. The others are not affected, and the queues of the slow sockets are
 // bounded: slow sockets in `all` mode are closed with a position to resume from, and slow sockets
 // in `latest` mode get the newest pills. The benchmark `fanout` measures the times.
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makePill, type PillWriter } from '../../testing/pills.ts';
 import type { TestProcess } from '../../testing/process.ts';
 import { waitFor } from '../../testing/wait.ts';
 import { LIMITS } from './limits.ts';
+import { type NarrowRelay, openNarrowRelay } from './testing/narrow-relay.ts';
 import { openStreamFixture, type StreamFixture } from './testing/start-stream.ts';
 import { type Client, closeClients, connect, type GotPill } from './testing/stream-client.ts';
 
@@ -25,22 +23,18 @@ let writer: PillWriter;
 let stream: TestProcess;
 let url: string;
 /** The proxy of the sockets that stop reading. */
-let relay: ChildProcess;
-let relayUrl: string;
+let relay: NarrowRelay;
 let key: string;
 
 beforeAll(async () => {
   fixture = await openStreamFixture();
   ({ writer, stream, url, key } = fixture);
-  const script = path.join(import.meta.dirname, 'testing', 'narrow-relay.py');
-  relay = spawn('python3', [script, new URL(url).port], { stdio: ['pipe', 'pipe', 'inherit'] });
-  const [port] = (await once(relay.stdout!, 'data')) as [Buffer];
-  relayUrl = url.replace(/:\d+/, `:${String(port).trim()}`);
+  relay = await openNarrowRelay(url);
 });
 
 afterAll(async () => {
   closeClients();
-  relay?.kill();
+  relay?.close();
   await fixture?.close();
 });
 
@@ -97,9 +91,9 @@ function offsetOf(cursor: string): number {
 
 test('twenty sockets that stop reading: queues are bounded, losses reported, and resumes complete', async () => {
   const readers = await come(READERS);
-  const deaf = await come(DEAF, {}, relayUrl);
-  const latest = await come(DEAF_LATEST, { mode: 'latest' }, relayUrl);
-  relay.kill('SIGUSR1');
+  const deaf = await come(DEAF, {}, relay.url);
+  const latest = await come(DEAF_LATEST, { mode: 'latest' }, relay.url);
+  relay.pause();
 
   // The kernel buffers some MiB for each socket before our own queues begin to fill.
   let count = 0;
@@ -133,7 +127,7 @@ test('twenty sockets that stop reading: queues are bounded, losses reported, and
     DEAF_LATEST * (CONNECTION_BYTES_MAX - LIMITS.queueBytesMax),
   );
 
-  relay.kill('SIGUSR2');
+  relay.resume();
   await Promise.all(deaf.map((client) => expectBack(client, count)));
   const newest = SYMBOLS.map((symbol) => newestOf(readers[0]!, symbol));
   await Promise.all(latest.map((client) => expectNewest(client, newest, count)));
