@@ -168,7 +168,11 @@ test('a gap is filled from history: each live pill once, in order, free of charg
 
 test('history by time: iterator and command line read all pages', async () => {
   const [symbol] = SYMBOLS;
-  await stored((await client().latest()).position);
+  const { position } = await waitFor('the view to have the last pill', async () => {
+    const { data, position } = await client().latest(SYMBOLS);
+    return SYMBOLS.every((one) => data[one]?.id === `${one} ${sent}`) && { position };
+  });
+  await stored(position);
   const from = new Date(Date.now() - 2 * 3_600_000);
   const range = client().history(symbol!, from);
   const got: string[] = [];

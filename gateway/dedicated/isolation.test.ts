@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { request } from 'undici';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dedicatedUrl } from '../../domain/dedicated/dedicated-url.ts';
 import { createDedicatedStreams } from '../../domain/dedicated/streams.ts';
 import type { Database } from '../../lib/postgres/database.ts';
@@ -22,9 +22,6 @@ const PILLS = Math.ceil((10 * QUEUE_BYTES) / 200);
 const WAIT_MS = 60_000;
 const AFTERWARDS = 2_500;
 const BATCH = 1_000;
-
-// This test starts and ends whole processes.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 let namespace: Namespace;
 let folder: string;

@@ -11,7 +11,7 @@ import { createNamespace, type Namespace } from '../../testing/namespace.ts';
 import type { TestProcess } from '../../testing/process.ts';
 import { type EngineProxy, openProxy } from '../../testing/proxy.ts';
 import { startStream } from './testing/start-stream.ts';
-import { type Client, closeClients, connect } from './testing/stream-client.ts';
+import { type Client, closeClients, connect, connectOnce } from './testing/stream-client.ts';
 
 let namespace: Namespace;
 let db: Database;
@@ -64,6 +64,8 @@ describe('a credential', () => {
 
   test('by first frame: later frames are queued and handled in order', async () => {
     const { key } = await account();
+    // The key is cached from now on, however busy PostgreSQL is with other tests.
+    await connect(url, { key });
     const client = await connect(url);
     client.send({ op: 'auth', key, id: '0' });
     for (const id of ['a', 'b', 'c']) client.send({ op: 'ping', id });
@@ -298,7 +300,7 @@ describe('an open socket ends', () => {
     const fresh = await account();
     proxy.set('', 'cut');
     try {
-      const late = await ending(await connect(url, { key: fresh.key }));
+      const late = await ending(await connectOnce(url, { key: fresh.key }));
       expect(late).toMatchObject({ code: 'accounts_unavailable', close: 4003 });
       client.send({ op: 'ping' });
       await client.until('pong');

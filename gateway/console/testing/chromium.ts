@@ -30,7 +30,10 @@ const PAGE_MS = 60_000;
 
 export interface OpenPage {
   readonly page: Page;
-  /** Errors and warnings of the browser so far, including violations of the page's policy. */
+  /**
+   * Errors and warnings of the browser so far, including violations of the page's policy, but
+   * without calls that were answered with 503.
+   */
   readonly complaints: readonly string[];
   close(): Promise<void>;
 }
@@ -59,6 +62,8 @@ export async function openPage(
   const complaints: string[] = [];
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('console', (message) => {
+    // The page repeats a call that a busy PostgreSQL answers with 503.
+    if (message.text().includes('status of 503')) return;
     if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
   });
   await page.addInitScript(

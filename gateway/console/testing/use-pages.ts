@@ -19,7 +19,7 @@ export function usePages(prepare: (market: MarketFixture) => Promise<void>): Pag
     browser = await launchChromium();
     market = await openMarketFixture();
     await prepare(market);
-  }, 120_000);
+  });
   afterEach(async () => {
     for (const one of pages.splice(0)) await one.close();
   });
