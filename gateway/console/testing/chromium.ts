@@ -10,6 +10,9 @@ const USUAL_PATHS = [
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
 ];
 
+/** A launch takes a second; the library's limit of 30 s is too short beside two test runs. */
+const LAUNCH_MS = 120_000;
+
 /** Starts a real Chromium: the one at CHROMIUM_PATH, else one at a usual path. @param more switches */
 export async function launchChromium(more: readonly string[] = []): Promise<Browser> {
   const named = process.env.CHROMIUM_PATH;
@@ -22,7 +25,7 @@ export async function launchChromium(more: readonly string[] = []): Promise<Brow
   }
   // The sandbox does not work for root, which runs the tests in a container.
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
-  return chromium.launch({ executablePath, args: [...args, ...more] });
+  return chromium.launch({ executablePath, args: [...args, ...more], timeout: LAUNCH_MS });
 }
 
 /** A page answers within a second; on a machine that is busy with other tests, within a minute. */
