@@ -14,7 +14,7 @@ const spreadOf = (page: Page, symbol: string) =>
   page.locator(`tr[data-symbol="${symbol}"] .spread`).innerText();
 
 /** The client waits up to 30 s between attempts, and processes need time to start. */
-const COMES_BACK_MS = 80_000;
+const COMES_BACK_MS = 150_000;
 
 function untilState(page: Page, wanted: RegExp): Promise<true> {
   const probe = async () => {

@@ -221,7 +221,7 @@ describe('a reader that never reads', () => {
         await writer.write(pills);
         return metric();
       },
-      90_000,
+      180_000,
     );
     await waitFor('all pills at the other client', () => good.pills().length === count);
     let last = '';
