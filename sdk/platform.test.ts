@@ -205,7 +205,12 @@ test('over two kill -9 of the stream process: nothing lost or duplicated, everyt
   }
   const total = (written - from) * SYMBOLS.length;
   const printed = () => run.json().filter(({ type }) => type === 'pill') as unknown as typeof got;
-  await waitFor('all pills to arrive', () => got.length >= total && printed().length >= total);
+  // The clients wait up to 30 s between attempts.
+  await waitFor(
+    'all pills to arrive',
+    () => got.length >= total && printed().length >= total,
+    180_000,
+  );
   run.child.kill('SIGINT');
   expect(await run.exited).toBe(130);
   own.close();
