@@ -33,7 +33,6 @@ export function makePill(fields: Partial<PillRecord> = {}): PillRecord {
 
 /** The deadline of a product is too short for a test on a busy machine, which must not lose a pill. */
 const WRITE_DEADLINE_MS = 30_000;
-const READ_MS = 60_000;
 
 /** Writes to the pills topic of a namespace, like a direct producer. */
 export interface PillWriter {
@@ -88,7 +87,7 @@ async function readValues<N extends SchemaName>(
 ): Promise<SchemaValues[N][]> {
   await schemas.register(topic);
   const decoder = createDecoder(schema, schemas.writerSchemas);
-  const records = await readAll(client, topicName(name, topic), READ_MS);
+  const records = await readAll(client, topicName(name, topic));
   return records.map(({ value }) => {
     const decoded = decoder.decode(value);
     if (!('ok' in decoded) || !decoded.ok) throw new Error(JSON.stringify(decoded));

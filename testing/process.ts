@@ -27,6 +27,23 @@ const OUTPUT_CHARS_MAX = 1_000_000;
 /** A process starts within seconds; with two test runs at once on two cores, within a minute. */
 const READY_MS = 90_000;
 
+/** How long a descendant may keep the output open after the end of its parent. */
+const OUTPUT_OPEN_MS = 5_000;
+
+/**
+ * Resolves with the exit code, or the signal's name, when all output has been read. The event `exit`
+ * alone may come before the last lines; `close` alone would wait for descendants.
+ */
+export function exitOf(child: ChildProcess): Promise<number | string> {
+  return new Promise((resolve) => {
+    child.once('exit', (code, signal) => {
+      const end = () => resolve(code ?? signal ?? 'gone');
+      child.once('close', end);
+      setTimeout(end, OUTPUT_OPEN_MS).unref();
+    });
+  });
+}
+
 /**
  * Starts a compiled entry file below dist, e.g. `gateway/ingest/main.js`. METRICS_PORT is a free port
  * unless `env` sets it; everything else comes from `env`.
@@ -52,9 +69,7 @@ export async function startProcess(
   };
   child.stdout.on('data', collect);
   child.stderr.on('data', collect);
-  const exited = new Promise<number | string>((resolve) => {
-    child.once('exit', (code, signal) => resolve(code ?? signal ?? 'gone'));
-  });
+  const exited = exitOf(child);
   let gone = false;
   void exited.then(() => {
     gone = true;

@@ -8,6 +8,7 @@ import { readDemoKeys } from '../domain/accounts/demo-key-file.ts';
 import { takeLock } from '../lib/child-process/lock.ts';
 import { readStackFile, type StackFile } from '../lib/config/stack-file.ts';
 import { packageRoot } from '../lib/files/package-root.ts';
+import { exitOf } from './process.ts';
 import { QUICK_JAVA } from './quick-java.ts';
 import { GiveUp, waitFor } from './wait.ts';
 
@@ -93,11 +94,9 @@ async function launch(folder: string, args: readonly string[]): Promise<Stack> {
   launcher.stdout.on('data', collect);
   launcher.stderr.on('data', collect);
   let ended: number | string | undefined;
-  const exited = new Promise<number | string>((resolve) => {
-    launcher.once('exit', (code, signal) => {
-      ended = code ?? signal ?? 'gone';
-      resolve(ended);
-    });
+  const exited = exitOf(launcher);
+  void exited.then((code) => {
+    ended = code;
   });
   const file = path.join(folder, 'stack.json');
   const addresses = () => readStackFile(file);

@@ -14,7 +14,7 @@ const spreadOf = (page: Page, symbol: string) =>
   page.locator(`tr[data-symbol="${symbol}"] .spread`).innerText();
 
 /** The client waits up to 30 s between attempts, and processes need time to start. */
-const COMES_BACK_MS = 80_000;
+const COMES_BACK_MS = 150_000;
 
 function untilState(page: Page, wanted: RegExp): Promise<true> {
   const probe = async () => {
@@ -154,7 +154,9 @@ test('without a demo: the page asks for a key and accepts it', async () => {
   expect(await stateOf(page)).toBe('Locked');
   expect(await page.locator('table').count()).toBe(0);
   const ticket = new URL('/api/stream/demo-tickets', closedUrl);
-  expect((await request(ticket, { method: 'POST' })).statusCode).toBe(404);
+  const minted = await request(ticket, { method: 'POST' });
+  await minted.body.dump();
+  expect(minted.statusCode).toBe(404);
   for (const [path, status] of [
     ['/console/demo/market/verify?symbol=A.T', 404],
     ['/console/demo/analytics/bars?symbol=A.T', 404],
@@ -173,8 +175,7 @@ test('without a demo: the page asks for a key and accepts it', async () => {
   expect(page.url()).toBe(closedUrl);
   await page.reload();
   await untilState(page, /^Locked$/);
-  // The page repeats a call that a busy database answers with 503.
-  expect(complaints.filter((line) => !line.includes('status of 503'))).toEqual([]);
+  expect(complaints).toEqual([]);
 });
 
 test('a refused key: the reason, and a field for another one', async () => {

@@ -19,7 +19,7 @@ import { startProcess, type TestProcess } from '../../testing/process.ts';
 import { type EngineProxy, openProxy } from '../../testing/proxy.ts';
 import { waitFor } from '../../testing/wait.ts';
 import { createCustomer } from '../api/testing/customer.ts';
-import { closeClients, connect, enter } from '../stream/testing/stream-client.ts';
+import { closeClients, connect, connectOnce, enter } from '../stream/testing/stream-client.ts';
 import { has, idsOf, readyPid as pidOf, subscribe } from './testing/reader.ts';
 
 const TEMPLATE = 'ws://127.0.0.1:{port}';
@@ -186,7 +186,7 @@ test('removal closes the connections with the reason and ends the process', asyn
   expect(await client.until('error')).toMatchObject({ code: 'dedicated_removed', fatal: true });
   expect((await client.closed).code).toBe(4511);
   await waitFor('the process to end', () => !isAlive(pid));
-  await expect(connect(url, { key: owner.key })).rejects.toThrow('ECONNREFUSED');
+  await expect(connectOnce(url, { key: owner.key })).rejects.toThrow('ECONNREFUSED');
   expect(await streams.remove(request)).toBeUndefined();
 });
 
@@ -236,7 +236,11 @@ test('after kill -9 of the process, the same address serves again, and no pill i
   await subscribe(before);
   const ids = await send(50);
   await has(before, ids);
-  const { position } = await before.until('heartbeat');
+  // An earlier heartbeat has a position before the pills, and a resume would repeat them.
+  const { position } = await waitFor('a heartbeat past the pills', async () => {
+    const next = await before.until('heartbeat');
+    return next.sent === ids.length && next;
+  });
   process.kill(pid, 'SIGKILL');
   await before.closed;
   ids.push(...(await send(50)));

@@ -66,12 +66,14 @@ test('a process that never reports is killed and restarted', async () => {
 });
 
 test('a serving process keeps running', async () => {
-  const readReport = await run(answering('undefined'), { ...LIMITS, stuckMaxMs: 60_000 });
+  // A busy machine may leave the program without the CPU for a second or two.
+  const limits = { ...LIMITS, silentMaxMs: 5_000, stuckMaxMs: 60_000 };
+  const readReport = await run(answering('undefined'), limits);
   const { pid } = await waitFor('the report', () => {
     const report = readReport();
     return report.state === 'ready' && report;
   });
-  const endsAtMs = performance.now() + 3 * LIMITS.silentMaxMs;
+  const endsAtMs = performance.now() + 1.5 * limits.silentMaxMs;
   await waitFor(
     'further reports',
     () => readReport().state === 'ready' && performance.now() > endsAtMs,

@@ -7,7 +7,7 @@ import { makePill, openPillWriter, type PillWriter } from '../../testing/pills.t
 import type { TestProcess } from '../../testing/process.ts';
 import { waitFor } from '../../testing/wait.ts';
 import { startStream } from './testing/start-stream.ts';
-import { closeClients, enter, type GotPill, pillsOf } from './testing/stream-client.ts';
+import { closeClients, connect, type GotPill, pillsOf } from './testing/stream-client.ts';
 
 /** Two symbols in each of three partitions. */
 const SYMBOLS = pickSymbols(3, 2);
@@ -54,7 +54,7 @@ const round = () => writer.write(SYMBOLS.map((symbol) => makePill({ symbol })));
 
 /** Connects, subscribes with these fields, and waits for `live`. */
 async function come(url: string, fields: Record<string, unknown> = {}) {
-  const client = await enter(url, { key });
+  const client = await connect(url, { key });
   client.send({ op: 'subscribe', id: '1', symbols: SYMBOLS, snapshot: false, ...fields });
   const subscribed = await client.until('subscribed');
   const live = await client.until('live');

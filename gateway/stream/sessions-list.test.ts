@@ -11,7 +11,7 @@ import { type EngineProxy, openProxy } from '../../testing/proxy.ts';
 import { waitFor } from '../../testing/wait.ts';
 import { createCustomer } from '../api/testing/customer.ts';
 import { startStream } from './testing/start-stream.ts';
-import { closeClients, connect, enter } from './testing/stream-client.ts';
+import { closeClients, connect } from './testing/stream-client.ts';
 
 let namespace: Namespace;
 let db: Database;
@@ -71,20 +71,24 @@ const listed = (key: string, count: number) =>
     return all.count === count && all;
   });
 
+/** Asks again while the answer is 503, as of a PostgreSQL that is busy with other tests. */
 const close = (key: string, session: string) =>
-  fetch(`${base}/api/stream/sessions/${session}`, {
-    method: 'DELETE',
-    headers: { 'x-api-key': key },
-  }).then(({ status }) => status);
+  waitFor('an answer', async () => {
+    const headers = { 'x-api-key': key };
+    const url = `${base}/api/stream/sessions/${session}`;
+    const answer = await fetch(url, { method: 'DELETE', headers });
+    await answer.arrayBuffer();
+    return answer.status !== 503 && answer.status;
+  });
 
 describe('an owner', () => {
   test('sees its own sockets of all processes, oldest first, and no others', async () => {
     const { key } = await createTestAccount(db, namespace, { tier: 'pro' });
     const other = await createTestAccount(db, namespace, { tier: 'pro' });
-    await enter(urls[0]!, { key: other.key });
-    const first = await enter(urls[0]!, { key });
+    await connect(urls[0]!, { key: other.key });
+    const first = await connect(urls[0]!, { key });
     const { session } = await first.until('welcome');
-    const second = await enter(urls[1]!, { key, protocols: ['pills.v1.avro'] });
+    const second = await connect(urls[1]!, { key, protocols: ['pills.v1.avro'] });
     await second.until('welcome');
     const { data } = await listed(key, 2);
     expect(data[0]).toMatchObject({ session, address: '127.0.0.1', queue_ms: 0, encoding: 'json' });
@@ -95,8 +99,8 @@ describe('an owner', () => {
 
   test('closes one socket; the other stays open', async () => {
     const { key } = await createTestAccount(db, namespace, { tier: 'pro' });
-    const going = await enter(urls[1]!, { key });
-    const staying = await enter(urls[1]!, { key });
+    const going = await connect(urls[1]!, { key });
+    const staying = await connect(urls[1]!, { key });
     const { session } = await going.until('welcome');
     await listed(key, 2);
     expect(await close(key, session)).toBe(204);
@@ -110,8 +114,8 @@ describe('an owner', () => {
   test('no longer sees a closed socket, nor those of a killed process', async () => {
     const { key } = await createTestAccount(db, namespace, { tier: 'pro' });
     const { stream, url } = await start();
-    await (await enter(url, { key })).until('welcome');
-    await (await enter(urls[0]!, { key })).until('welcome');
+    await (await connect(url, { key })).until('welcome');
+    await (await connect(urls[0]!, { key })).until('welcome');
     await listed(key, 2);
     await stream.kill();
     await listed(key, 1);
@@ -122,9 +126,9 @@ describe('an owner', () => {
   test('has one limit across all processes: the newest are closed, the oldest stay', async () => {
     const { key } = await createTestAccount(db, namespace, { tier: 'pro' });
     const clients = [];
-    for (let n = 0; n < 19; n += 1) clients.push(await enter(urls[n % 2]!, { key }));
+    for (let n = 0; n < 19; n += 1) clients.push(await connect(urls[n % 2]!, { key }));
     await listed(key, 19);
-    const extra = [await enter(urls[0]!, { key }), await enter(urls[1]!, { key })];
+    const extra = [await connect(urls[0]!, { key }), await connect(urls[1]!, { key })];
     const gone = await Promise.race(extra.map((client) => client.closed));
     expect(gone.code).toBe(4508);
     await listed(key, 20);
@@ -142,7 +146,7 @@ describe('an owner', () => {
     } finally {
       proxy.set('stream-sessions', 'open');
     }
-    await (await enter(urls[0]!, { key })).until('welcome');
+    await (await connect(urls[0]!, { key })).until('welcome');
     await listed(key, 1);
   });
 });
@@ -171,7 +175,7 @@ describe('a browser’s socket', () => {
 
 test('opening a socket records the use of its key', async () => {
   const { key, keyId } = await createTestAccount(db, namespace, { tier: 'pro' });
-  await (await enter(urls[0]!, { key })).until('welcome');
+  await (await connect(urls[0]!, { key })).until('welcome');
   await waitFor('the last use', async () => {
     const row = await db
       .selectFrom('api_keys')

@@ -112,7 +112,7 @@ test('twenty sockets that stop reading: queues are bounded, losses reported, and
       const got = readers.map((reader) => reader.pills().length);
       return closed === DEAF || `${closed} after ${count}, ${queued} B queued, readers: ${got}`;
     },
-    90_000,
+    180_000,
   );
   await waitFor('all pills at the readers', () =>
     readers.every((reader) => reader.pills().length === count),

@@ -11,7 +11,7 @@ import { createNamespace, type Namespace } from '../../testing/namespace.ts';
 import type { TestProcess } from '../../testing/process.ts';
 import { type EngineProxy, openProxy } from '../../testing/proxy.ts';
 import { startStream } from './testing/start-stream.ts';
-import { type Client, closeClients, connect, enter } from './testing/stream-client.ts';
+import { type Client, closeClients, connect, connectOnce } from './testing/stream-client.ts';
 
 let namespace: Namespace;
 let db: Database;
@@ -52,7 +52,7 @@ async function ending(client: Client) {
 describe('a credential', () => {
   test('by header: welcome carries account, tier and limits', async () => {
     const { id, key } = await account();
-    const client = await enter(url, { key });
+    const client = await connect(url, { key });
     expect(await client.until('welcome')).toMatchObject({
       account: id,
       tier: 'pro',
@@ -64,8 +64,8 @@ describe('a credential', () => {
 
   test('by first frame: later frames are queued and handled in order', async () => {
     const { key } = await account();
-    // The process knows the key from now on, however busy PostgreSQL is with other tests.
-    await enter(url, { key });
+    // The key is cached from now on, however busy PostgreSQL is with other tests.
+    await connect(url, { key });
     const client = await connect(url);
     client.send({ op: 'auth', key, id: '0' });
     for (const id of ['a', 'b', 'c']) client.send({ op: 'ping', id });
@@ -120,7 +120,7 @@ describe('a credential', () => {
     [undefined, { tier: null }, 'subscription_ended', 4510],
   ] as const)('%s %j ends with %s', async (given, options, code, close) => {
     const { key } = await account(options);
-    const error = await ending(await enter(url, { key: given ?? key }));
+    const error = await ending(await connect(url, { key: given ?? key }));
     expect(error).toMatchObject({ code, close });
     if (code === 'tier_too_low') expect(error).toMatchObject({ needs: 'pro' });
   });
@@ -153,7 +153,7 @@ describe('a credential', () => {
     async (_, reason, why, change) => {
       const { id, key } = await account();
       await change(id);
-      const error = await ending(await enter(url, { key }));
+      const error = await ending(await connect(url, { key }));
       const message = expect.stringMatching(new RegExp(`${why}.*POST /api/support`));
       expect(error).toMatchObject({ code: 'account_suspended', close: 4510, reason, message });
     },
@@ -180,22 +180,22 @@ describe('a credential', () => {
 
   test('the id of a key is not accepted as a key, even after a lookup by id', async () => {
     const { keyId } = await account();
-    const refused = await ending(await enter(url, { key: keyId }));
+    const refused = await ending(await connect(url, { key: keyId }));
     expect(refused).toMatchObject({ code: 'key_invalid', close: 4501 });
   });
 
   test('pages of the allow-list may connect', async () => {
     const { key } = await account();
-    await (await enter(url, { key, origin: 'https://desk.example' })).until('welcome');
-    const foreign = await enter(url, { key, origin: 'https://evil.example' });
+    await (await connect(url, { key, origin: 'https://desk.example' })).until('welcome');
+    const foreign = await connect(url, { key, origin: 'https://evil.example' });
     expect(await ending(foreign)).toMatchObject({ code: 'origin_refused', close: 4507 });
   });
 
   test('the 21st connection of Pro gets the list of the 20 open ones', async () => {
     const { key } = await account();
-    const open = await Promise.all(Array.from({ length: 20 }, () => enter(url, { key })));
+    const open = await Promise.all(Array.from({ length: 20 }, () => connect(url, { key })));
     await Promise.all(open.map((client) => client.until('welcome')));
-    const error = await ending(await enter(url, { key }));
+    const error = await ending(await connect(url, { key }));
     expect(error).toMatchObject({ code: 'connection_limit', close: 4508, limit: 20 });
     expect(error.sessions).toHaveLength(20);
     expect(JSON.stringify(error)).not.toContain(key);
@@ -264,8 +264,8 @@ describe('an open socket ends', () => {
   test.each(changes)('%s (%i)', async (_when, code, change) => {
     const one = await account();
     const other = await account();
-    const client = await enter(url, { key: one.key });
-    const untouched = await enter(url, { key: other.key });
+    const client = await connect(url, { key: one.key });
+    const untouched = await connect(url, { key: other.key });
     await Promise.all([client.until('welcome'), untouched.until('welcome')]);
     await change(one);
     expect((await client.closed).code).toBe(code);
@@ -277,7 +277,7 @@ describe('an open socket ends', () => {
     const { id, key } = await account({ tier: 'institutional' });
     const clients: Client[] = [];
     for (let n = 0; n < 22; n += 1) {
-      clients.push(await enter(url, { key }));
+      clients.push(await connect(url, { key }));
       await clients[n]!.until('welcome');
     }
     await db
@@ -295,12 +295,12 @@ describe('an open socket ends', () => {
 
   test('not while PostgreSQL is unreachable; a new connection must retry', async () => {
     const { key } = await account();
-    const client = await enter(url, { key });
+    const client = await connect(url, { key });
     await client.until('welcome');
     const fresh = await account();
     proxy.set('', 'cut');
     try {
-      const late = await ending(await connect(url, { key: fresh.key }));
+      const late = await ending(await connectOnce(url, { key: fresh.key }));
       expect(late).toMatchObject({ code: 'accounts_unavailable', close: 4003 });
       client.send({ op: 'ping' });
       await client.until('pong');

@@ -13,6 +13,7 @@ import {
   type ConnectOptions,
   closeClients,
   connect as connectWith,
+  framesOf,
   pillsOf,
 } from './testing/stream-client.ts';
 
@@ -116,10 +117,8 @@ describe('a subscription', () => {
         .filter(({ symbol }) => own.has(symbol))
         .map(({ id }) => id)
         .sort();
-    await waitFor('the last pill', () =>
-      [everything, named].every((client) => ids(client).includes(b.id)),
-    );
-    await waitFor('TEST:A', () => ids(named).length > 2);
+    // Partitions have no common order, so each pill may be the last.
+    await waitFor('all pills', () => ids(everything).length >= 2 && ids(named).length >= 3);
     expect(ids(everything)).toEqual([a.id, b.id].sort());
     expect(ids(named)).toEqual([a.id, b.id, t.id].sort());
   });
@@ -156,11 +155,10 @@ describe('a subscription', () => {
     expect(client.pills()[1]!.prev).toBe(client.pills()[0]!.cursor);
     // The position moves past records without effect.
     const heartbeat = await waitFor('a heartbeat past the records', async () => {
-      // The generator counts as silent 5 s after its last pill, and a heartbeat may be later.
-      // Of another partition, since the position is compared.
+      // Without new pills, the generator would count as silent after a heartbeat's interval.
       await writer.write([live(SYMBOLS[(right + 2) % 3]!)]);
-      const latest = await client.until('heartbeat');
-      return latest.sent === 2 && latest.generator.state === 'alive' && latest;
+      const beats = framesOf(client.frames, 'heartbeat');
+      return beats.find(({ sent, generator }) => sent === 2 && generator.state === 'alive');
     });
     expect(heartbeat.position).toContain(client.pills()[1]!.cursor);
     expect(heartbeat).toMatchObject({ sent: 2, skipped: 0, generator: { state: 'alive' } });
@@ -224,7 +222,7 @@ describe('a reader that never reads', () => {
         await writer.write(pills);
         return metric();
       },
-      90_000,
+      180_000,
     );
     await waitFor('all pills at the other client', () => good.pills().length === count);
     let last = '';

@@ -4,6 +4,8 @@ import { openTail } from './tail.ts';
 
 /** Bound of `readAll`, which is meant for small topics. */
 const RECORDS_MAX = 200_000;
+/** Reading takes a fraction of a second; while a whole stack starts on two cores, many seconds. */
+const READ_MS = 60_000;
 
 /**
  * Reads a small topic from its beginning to its current end, partition by partition.
@@ -12,7 +14,7 @@ const RECORDS_MAX = 200_000;
 export async function readAll(
   client: KafkaClient,
   topic: string,
-  timeoutMs = 15_000,
+  timeoutMs = READ_MS,
 ): Promise<(LogRecord & { readonly partition: number })[]> {
   const records: (LogRecord & { readonly partition: number })[] = [];
   let fail: (error: Error) => void = () => undefined;

@@ -62,7 +62,7 @@ export function deleteTopics(client: KafkaClient, names: readonly string[]): Pro
 }
 
 /** Time within which every partition of a new topic must have a leader. */
-const LEADERS_WAIT_MS = 15_000;
+const LEADERS_WAIT_MS = 60_000;
 
 /**
  * A controller answers a creation before the brokers have the topic. The library's own wait ends in

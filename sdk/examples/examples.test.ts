@@ -69,7 +69,7 @@ test('tail: a wrong key ends the program with its code', async () => {
 
 test('events: the program distinguishes quiet from dead, and live from not live', async () => {
   const program = await run('events', '7203.T');
-  const welcome = { heartbeat_ms: 100 };
+  const welcome = { heartbeat_ms: 1_000 };
   const first = await fixture.server.connection();
   const asked = await sendHandover(first, 'e1:0-5', { snapshot: [snapshotPill(5)], welcome });
   expect(asked).toMatchObject({ mode: 'latest' });

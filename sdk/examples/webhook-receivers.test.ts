@@ -96,7 +96,8 @@ describe.each(RECEIVERS)('$name', ({ missing, start }) => {
       }
       // Each delivery is printed.
       for (const type of Object.keys(EVENT_CATALOGUE)) {
-        if (type !== 'pill.published') expect(run.stdout()).toContain(` ${type}\n`);
+        if (type === 'pill.published') continue;
+        await waitFor(type, () => run.stdout().includes(` ${type}\n`) || run.stdout());
       }
 
       const stranger = `whsec_${Buffer.alloc(32, 9).toString('base64')}`;
@@ -124,7 +125,6 @@ describe.each(RECEIVERS)('$name', ({ missing, start }) => {
         });
       }
     },
-    120_000,
   );
 
   test.skipIf(missing !== undefined)(`requires a secret${because}`, async () => {

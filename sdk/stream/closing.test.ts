@@ -39,6 +39,7 @@ describe('a stream that its consumer closes', () => {
     await waitFor('the request for history', () => fixture.server.requests.length > 0);
     stream.close();
     held.abort();
+    await waitFor('the close', () => events.at(-1)?.event === 'closed');
     await sleep(20);
     expect(events.map(({ event }) => event)).toEqual(['open', 'pill', 'closed']);
     expect(stream.position).toBe('e1:0-6');

@@ -75,7 +75,17 @@ describe('a slow consumer', () => {
   });
 
   test('mode latest: the newest pill of each symbol waits, with a count of the pills that it replaced', async () => {
-    const items = fixture.open({ mode: 'latest', snapshot: false })[Symbol.asyncIterator]();
+    let isLastReceived = false;
+    class Watched extends WebSocket {
+      constructor(url: string) {
+        super(url);
+        this.on('message', (data) => {
+          if (String(data).includes('"heartbeat"')) isLastReceived = true;
+        });
+      }
+    }
+    const stream = fixture.open({ mode: 'latest', snapshot: false }, { webSocket: Watched });
+    const items = stream[Symbol.asyncIterator]();
     const connection = await fixture.server.connection();
     await sendHandover(connection, 'e1:0-0');
     const other = { symbol: '0700.HK' };
@@ -86,8 +96,7 @@ describe('a slow consumer', () => {
       pillFrame(4, null),
     );
     connection.send(pillFrame(5, null, { late: true, skipped: 2 }), heartbeat('e1:0-5'));
-    await waitFor('the stream to be live', () => fixture.stream.state === 'live');
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await waitFor('the last frame', () => isLastReceived);
     const read = await readPills(items, 2);
     expect(cursorsOf(read)).toEqual(['0-4', '0-2']);
     expect(read[0]).toMatchObject({ skipped: 3 });

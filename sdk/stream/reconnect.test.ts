@@ -149,9 +149,9 @@ describe('reconnecting', () => {
     fixture.open();
     const events = fixture.record('dead', 'reconnecting', 'quiet');
     const first = await fixture.server.connection();
-    await sendHandover(first, 'e1:0-5', { welcome: { heartbeat_ms: 100 } });
+    await sendHandover(first, 'e1:0-5', { welcome: { heartbeat_ms: 500 } });
     const second = await fixture.server.connection();
-    await sendHandover(second, 'e1:0-5', { welcome: { heartbeat_ms: 100 } });
+    await sendHandover(second, 'e1:0-5');
     await waitFor('the first connection to be closed', () => !first.isOpen);
     expect(events.slice(0, 2).map(({ event }) => event)).toEqual(['dead', 'reconnecting']);
   });
@@ -160,7 +160,7 @@ describe('reconnecting', () => {
     fixture.open();
     const events = fixture.record('quiet', 'dead');
     const connection = await fixture.server.connection();
-    await sendHandover(connection, 'e1:0-5', { welcome: { heartbeat_ms: 200 } });
+    await sendHandover(connection, 'e1:0-5', { welcome: { heartbeat_ms: 1_000 } });
     const lunch = {
       type: 'quiet',
       symbol: '7203.T',
@@ -169,9 +169,10 @@ describe('reconnecting', () => {
       until: 'y',
     };
     connection.send(lunch);
+    // Longer than two heartbeats, with several in each, so that a busy machine misses none.
     for (let beats = 0; beats < 12; beats += 1) {
       connection.send(heartbeat('e1:0-5', 'silent'));
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      await new Promise((resolve) => setTimeout(resolve, 250));
     }
     expect(events.map(({ event, value }) => [event, (value as { reason: string }).reason])).toEqual(
       [

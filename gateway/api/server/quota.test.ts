@@ -153,7 +153,10 @@ describe('the daily quota', () => {
       expect((await call(account.key)).headers.ratelimit).toContain('"daily";r=1;t=2');
       await call(account.key);
       const refused = await call(account.key);
-      expect([refused.status, refused.body.resets_at]).toEqual([429, '2026-03-02T00:00:00.000000Z']);
+      expect([refused.status, refused.body.resets_at]).toEqual([
+        429,
+        '2026-03-02T00:00:00.000000Z',
+      ]);
       await setClock('2026-03-02 00:00:00.001+00');
       const next = await waitFor('the new day', async () => {
         const answer = await call(account.key);

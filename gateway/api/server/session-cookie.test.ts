@@ -23,7 +23,7 @@ test('400 requests of a session make two look-ups, one after another; others do 
   expect(await other).toBe('b 1');
   begun[0]!.answer('a 1');
   expect(await first).toBe('a 1');
-  await expect.poll(() => begun.length).toBe(3);
+  await expect.poll(() => begun.length, { timeout: 60_000 }).toBe(3);
   // The session ended after the first look-up began: no later request gets its result.
   begun[2]!.answer('a 2');
   expect(new Set(await rest)).toEqual(new Set(['a 2']));

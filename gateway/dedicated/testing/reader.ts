@@ -8,9 +8,12 @@ interface Client {
   pills(): readonly { readonly id: string }[];
 }
 
+/** A process starts within seconds; beside other test runs, within a minute or more. */
+const READY_MS = 120_000;
+
 /** Waits until the process of a name serves. @returns its pid, which is not `oldPid` */
 export function readyPid(db: Database, name: string, oldPid: number): Promise<number> {
-  return waitFor(`${name} to be ready`, async () => {
+  const probe = async () => {
     const row = await db
       .selectFrom('dedicated_stream_states')
       .selectAll()
@@ -18,7 +21,8 @@ export function readyPid(db: Database, name: string, oldPid: number): Promise<nu
       .executeTakeFirst();
     const isReady = row?.state === 'ready' && row.pid !== null && row.pid !== oldPid;
     return isReady ? row.pid! : JSON.stringify(row ?? 'no row');
-  });
+  };
+  return waitFor(`${name} to be ready`, probe, READY_MS);
 }
 
 /** Subscribes to `*`, from a position or from now on. */

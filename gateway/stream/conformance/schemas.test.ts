@@ -56,7 +56,7 @@ test('every frame of a session matches its schema, and every type occurs', async
   expect(await client.until('subscribed')).toMatchObject({ reason: 'position_ahead' });
   await client.until('gap');
   await client.until('heartbeat');
-  for (let n = 0; n < 30; n += 1) client.send({ op: 'ping' });
+  for (let n = 0; n < 60; n += 1) client.send({ op: 'ping' });
   expect(await client.closed).toMatchObject({ code: 4006 });
   const last = await connect(stream.url, { key: stream.key });
   await last.until('welcome');

@@ -92,7 +92,7 @@ export function createResumer(deps: ResumerDeps) {
     const deadline = performance.now() + limits.replayWaitMs;
     // The client may come from an instance that was ahead of this one.
     while (isAhead(point.after)) {
-      if (performance.now() > deadline) return refused('position_ahead');
+      if (performance.now() >= deadline) return refused('position_ahead');
       await poll();
     }
     return isInMemory(point.after) ? point : readBack(point, scope);
