@@ -90,7 +90,8 @@ export function openKeyring(options: {
   };
   const changes = followAccessChanges({ databaseUrl, namespace, name, log, onChange });
   const isStale = () => performance.now() - (changes.confirmedAtMs() ?? openedAtMs) >= staleMs;
-  const lookups = createLookups(pool, { ...options, deadlineMs: 2 * queryTimeoutMs }, isStale);
+  const flights = createSingleFlight(log, 2 * queryTimeoutMs);
+  const lookups = createLookups(pool, flights, options, isStale);
   const { identify, identifyById, account } = lookups;
   return {
     identify,
@@ -119,15 +120,11 @@ export function openKeyring(options: {
 
 function createLookups(
   pool: StatementPool,
-  {
-    pepper,
-    log,
-    deadlineMs,
-  }: { readonly pepper: Pepper; readonly log: Log; readonly deadlineMs: number },
+  flights: ReturnType<typeof createSingleFlight>,
+  { pepper, log }: { readonly pepper: Pepper; readonly log: Log },
   isStale: () => boolean,
 ) {
   const { keys, keysById, accounts, refusals, drop } = createCaches();
-  const flights = createSingleFlight(log, deadlineMs);
   const rehash = createKeyRehash(pool, pepper, log);
   const keep = createKeep({ keys, refusals }, rehash.note);
   const { answer, answerUse, answerFound } = createAnswers(isStale);

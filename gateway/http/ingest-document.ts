@@ -73,7 +73,45 @@ const BATCH_ANSWER_EXAMPLE = {
   ],
 };
 
+const ValidateOnly = {
+  name: 'validate_only',
+  in: 'query',
+  description: '`true`: check everything and store nothing; the answer says what would happen',
+  schema: Type.Boolean({ default: false }),
+};
+
+const PREVIEW = {
+  outcome: Type.Enum(['accepted', 'repeated']),
+  backfill: Type.Boolean(),
+  warnings: Type.Array(Type.String(), { description: 'Codes, as in `Pill-Warning`' }),
+};
+const DRY_RUN = {
+  validate_only: Type.Literal(true),
+  stored: Type.Literal('no'),
+  late: Type.Null({ description: 'Only the log decides' }),
+  not_known: Type.String({ description: 'What this answer cannot know' }),
+};
+const PillPreview = Type.Object({ ...DRY_RUN, ...PREVIEW });
+const BatchPreview = Type.Object({
+  ...DRY_RUN,
+  results: Type.Array(
+    Type.Object({
+      index: Type.Integer(),
+      id: Type.Union([Type.String(), Type.Null()]),
+      ...Type.Partial(Type.Object(PREVIEW)).properties,
+      status: Type.Optional(Type.Enum(['refused', 'unknown'])),
+      errors: Type.Optional(FaultsSchema),
+    }),
+    { description: 'Every row: what would happen, or why it would be refused' },
+  ),
+});
+
 const HEADERS = {
+  'Pill-Warning': {
+    description: '`market_state_unknown`, `very_old`, or both; absent otherwise',
+    schema: { type: 'string' },
+    example: 'very_old',
+  },
   'Server-Timing': { schema: { type: 'string' }, example: 'parse;dur=0.1, log;dur=1.4' },
 };
 const PILL_HEADERS = {
@@ -93,7 +131,7 @@ const PILL_HEADERS = {
 const PROBLEMS: readonly ProblemCode[] = [
   ...(['http_malformed', 'credential_missing', 'credential_invalid', 'local_only'] as const),
   ...(['proxy_refused', 'request_timeout', 'body_too_large', 'media_type_unsupported'] as const),
-  ...(['headers_too_large', 'overloaded', 'log_unavailable'] as const),
+  ...(['headers_too_large', 'overloaded', 'log_unavailable', 'parameter_invalid'] as const),
 ];
 
 const content = (schema: TSchema, example: unknown) => ({ schema, example });
@@ -120,6 +158,7 @@ export function ingestPaths(ingestUrl?: string) {
     post: {
       tags: [INGEST_TAG.name],
       ...of,
+      parameters: [ValidateOnly],
       'x-tier': 'none',
       ...(ingestUrl === undefined ? {} : { servers: [{ url: ingestUrl }] }),
       security: [{ generator: [] }, {}],
@@ -141,12 +180,13 @@ export function ingestPaths(ingestUrl?: string) {
         },
         responses: {
           200: {
-            description: 'The pill is in the log.',
+            description: 'The pill is in the log; with `validate_only`, what would happen.',
             headers: PILL_HEADERS,
             content: {
-              'application/json': content(Type.Object({ status: Type.Literal('ok') }), {
-                status: 'ok',
-              }),
+              'application/json': content(
+                Type.Union([Type.Object({ status: Type.Literal('ok') }), PillPreview]),
+                { status: 'ok' },
+              ),
             },
           },
         },
@@ -177,7 +217,12 @@ export function ingestPaths(ingestUrl?: string) {
           200: {
             description: '`ok`: all rows are in the log. `partial`: `results` has the others.',
             headers: HEADERS,
-            content: { 'application/json': content(BatchAnswer, BATCH_ANSWER_EXAMPLE) },
+            content: {
+              'application/json': content(
+                Type.Union([BatchAnswer, BatchPreview]),
+                BATCH_ANSWER_EXAMPLE,
+              ),
+            },
           },
         },
       },

@@ -5,6 +5,7 @@ import type { Micros } from '../../schemas/timestamp.ts';
 import type { ParameterFault } from '../http/parameter-fault.ts';
 import { API_VERSION } from '../http/problems.ts';
 import type { Intake } from './intake.ts';
+import { warningOf } from './warnings.ts';
 
 /**
  * Whether the query asks for a dry run, or its fault: a mistyped parameter must not store pills that
@@ -16,11 +17,14 @@ export function readDryRun(url: string): boolean | ParameterFault {
   const [value = 'false', ...others] = query.getAll('validate_only');
   const stranger = [...query.keys()].find((name) => name !== 'validate_only');
   if (stranger !== undefined) {
-    const detail = 'This parameter is unknown. Known: validate_only.';
+    const detail = 'Unknown here. Known: validate_only.';
     const parameter = stranger.slice(0, 64).toWellFormed();
     return { parameter, code: 'parameter_unknown', detail };
   }
-  const fault = { parameter: 'validate_only', detail: 'Give `true` or `false`, once.' };
+  const fault = {
+    parameter: 'validate_only',
+    detail: '`validate_only` must be true or false, and given once.',
+  };
   if (others.length > 0) return { ...fault, code: 'parameter_repeated' };
   if (value === 'true' || value === 'false') return value === 'true';
   return { ...fault, code: 'not_a_choice' };
@@ -30,17 +34,20 @@ export function readDryRun(url: string): boolean | ParameterFault {
 export interface Preview {
   readonly outcome: 'accepted' | 'repeated';
   readonly backfill: boolean;
+  /** Codes, as in the header `Pill-Warning`. */
+  readonly warnings: readonly string[];
 }
 
 /** @param kind `stored`: this process knows the pill */
 export function previewOf(
-  { timestamp }: Pill,
+  pill: Pill,
   kind: 'new' | 'stored',
   receivedAt: Micros,
-  { settings }: Intake,
+  intake: Intake,
 ): Preview {
-  const backfill = isBackfill(timestamp, receivedAt, settings.backfill_age_ms);
-  return { outcome: kind === 'new' ? 'accepted' : 'repeated', backfill };
+  const backfill = isBackfill(pill.timestamp, receivedAt, intake.settings.backfill_age_ms);
+  const warnings = warningOf([pill], receivedAt, intake)?.split(', ') ?? [];
+  return { outcome: kind === 'new' ? 'accepted' : 'repeated', backfill, warnings };
 }
 
 /** What only the log decides, as part of each answer to a dry run. */

@@ -2,7 +2,7 @@ import type { Pill } from '../rest/responses.ts';
 import { type ConnectionOptions, connect } from './connect.ts';
 import type { ExitName } from './exit-codes.ts';
 import { type Terminal, UsageError, writeLine } from './terminal.ts';
-import { PILL_COLUMNS, pillCells, pillLine } from './text-table.ts';
+import { PILL_COLUMNS, pillCells, pillLine, printable } from './text-table.ts';
 
 export interface HistoryOptions extends ConnectionOptions {
   readonly from: string;
@@ -32,6 +32,10 @@ export async function runHistory(
     await print(pill);
     pills += 1;
     if (pills >= count || signal.aborted) break;
+  }
+  for (const { symbol, did_you_mean: meant } of range.unknownSymbols) {
+    const suggestion = meant === undefined ? '' : ` Perhaps you mean ${meant}.`;
+    await writeLine(stderr, printable(`The log has no pill of ${symbol}.${suggestion}`));
   }
   const isAll = pills < count && !signal.aborted;
   if (range.asOf !== undefined && isAll) {

@@ -32,7 +32,10 @@ export function printEvents({ stdout, stderr }: Terminal, stream: Stream, isJson
   on(
     'quiet',
     (quiet) => quiet,
-    (quiet) => `${quiet.over ? 'No longer quiet' : 'Quiet, but connected'}: ${quietText(quiet)}.`,
+    (quiet) =>
+      quiet.over
+        ? `No longer quiet: ${quietSubject(quiet)}.`
+        : `Quiet, but connected: ${quietText(quiet)}.`,
   );
   on(
     'dead',
@@ -58,9 +61,14 @@ export function printEvents({ stdout, stderr }: Terminal, stream: Stream, isJson
   on('error', failureJson, (error) => failureLines(error).join(' '));
 }
 
-/** Which symbols are quiet, why, and until when. A summary is of one venue. */
-function quietText({ symbol, venue, count, reason, until }: Quiet): string {
+/** Which symbols are quiet. A summary is of one venue. */
+function quietSubject({ symbol, venue, count }: Quiet): string {
   const many = count === undefined ? 'all symbols' : `${count} symbols`;
-  const subject = symbol === '*' ? [venue, many].filter(Boolean).join(', ') : symbol;
-  return `${subject}, ${reason}${until === null ? '' : ` until ${until}`}`;
+  return symbol === '*' ? [venue, many].filter(Boolean).join(', ') : symbol;
+}
+
+/** The same, with the reason and the expected end. */
+function quietText(quiet: Quiet): string {
+  const { reason, until } = quiet;
+  return `${quietSubject(quiet)}, ${reason}${until === null ? '' : ` until ${until}`}`;
 }

@@ -59,7 +59,7 @@ describe('for people', () => {
     expect(run.stderr()).toContain('Live: 7203.T from e1:0-5.');
     expect(run.stderr()).toContain('Quiet, but connected: 7203.T, lunch_break until 03:30Z.');
     expect(run.stderr()).toContain('connected: XTKS, 12 symbols, lunch_break until 03:30Z.');
-    expect(run.stderr()).toContain('No longer quiet: XTKS, 12 symbols, lunch_break.');
+    expect(run.stderr()).toContain('No longer quiet: XTKS, 12 symbols.');
     expect(run.stderr()).toContain('Continue from here: --resume e1:0-8');
   });
 

@@ -1,5 +1,5 @@
 import { PilloleError } from '../error.ts';
-import type { HistoryAsOf, HistoryPage, Pill } from './responses.ts';
+import type { HistoryAsOf, HistoryPage, Pill, UnknownSymbol } from './responses.ts';
 
 export const HISTORY_LIMITS = {
   /** Pills of a page: the platform's maximum, since each page may count as a call. */
@@ -21,6 +21,11 @@ export interface HistoryRange extends AsyncIterable<Pill, undefined> {
    * this position delivers everything later and nothing twice.
    */
   readonly asOf: HistoryAsOf | undefined;
+  /**
+   * Requested symbols of which the log has no pill, each with the symbol that was probably meant;
+   * empty before the first page.
+   */
+  readonly unknownSymbols: readonly UnknownSymbol[];
 }
 
 /** @param getPage requests the page at an address; undefined: the first page */
@@ -28,11 +33,13 @@ export function readRange(
   getPage: (next: string | undefined) => Promise<HistoryPage>,
 ): HistoryRange {
   let asOf: HistoryAsOf | undefined;
+  let unknownSymbols: readonly UnknownSymbol[] = [];
   async function* pages(): AsyncGenerator<HistoryPage, undefined> {
     let next: string | undefined;
     for (let count = 0; count < HISTORY_LIMITS.pagesMax; count += 1) {
       const page = await getPage(next);
       asOf = page.as_of;
+      unknownSymbols = page.unknown_symbols ?? [];
       yield page;
       if (page.next === null) return;
       next = page.next;
@@ -47,6 +54,9 @@ export function readRange(
     pages,
     get asOf() {
       return asOf;
+    },
+    get unknownSymbols() {
+      return unknownSymbols;
     },
     [Symbol.asyncIterator]: pills,
   };

@@ -11,7 +11,7 @@ import { SYMBOLS_MAX } from '../limits.ts';
 import { metered } from '../server/access-rule.ts';
 import { defineRoute } from '../server/define-route.ts';
 import { pillsEtag } from '../server/etag.ts';
-import { createFindUnknown, type UnknownSymbol } from '../server/known-symbols.ts';
+import { createFindUnknown, noPillText } from '../server/known-symbols.ts';
 import { optionalText, strict, symbolOf } from '../server/schemas.ts';
 import { symbolErrors, symbolList } from '../server/symbol-list.ts';
 import { type LatestQuery, parseLatestQuery } from './latest-query.ts';
@@ -59,11 +59,6 @@ export function latestRoute(view: LatestView, logEnd: ReadLogEnd, epoch: string)
   });
 }
 
-function noPillDetail({ symbol, did_you_mean: meant }: UnknownSymbol): string {
-  const suggestion = meant === undefined ? '' : ` Perhaps you mean ${meant}.`;
-  return `No pill of ${symbol} was ever received.${suggestion}`;
-}
-
 function createHandler(view: LatestView, logEnd: ReadLogEnd, epoch: string) {
   const findUnknown = createFindUnknown(view);
   const send = (
@@ -89,7 +84,7 @@ function createHandler(view: LatestView, logEnd: ReadLogEnd, epoch: string) {
       const data = Object.fromEntries(rows.map((row) => [row.pill.symbol, pillBody(row)]));
       const missing = selection.symbols.filter((symbol) => view.get(symbol) === undefined);
       const unknown = findUnknown(missing.filter(isSymbol)).map((one) => {
-        return [one.symbol, { code: 'no_pill', detail: noPillDetail(one) }] as const;
+        return [one.symbol, { code: 'no_pill', detail: noPillText(one) }] as const;
       });
       const errors = { ...Object.fromEntries(unknown), ...symbolErrors(missing) };
       return send(request, reply, rows, { data, errors, position });
@@ -97,7 +92,7 @@ function createHandler(view: LatestView, logEnd: ReadLogEnd, epoch: string) {
     const row = selection.kind === 'one' ? view.get(selection.symbol) : view.newest();
     if (row !== undefined) return send(request, reply, [row], { data: pillBody(row), position });
     const [unknown] = selection.kind === 'one' ? findUnknown([selection.symbol]) : [];
-    const detail = unknown === undefined ? 'No pill was ever received.' : noPillDetail(unknown);
+    const detail = unknown === undefined ? 'No pill was ever received.' : noPillText(unknown);
     return refuse(reply, 'no_pill', { detail, position });
   };
 

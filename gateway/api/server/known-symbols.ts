@@ -41,6 +41,12 @@ export function createFindUnknown(known: KnownSymbols): FindUnknown {
   };
 }
 
+/** A sentence about a symbol without a pill. */
+export function noPillText({ symbol, did_you_mean: meant }: UnknownSymbol): string {
+  const suggestion = meant === undefined ? '' : ` Perhaps you mean ${meant}.`;
+  return `No pill of ${symbol} was ever received.${suggestion}`;
+}
+
 /** The member `unknown_symbols` of an answer. */
 export const UNKNOWN_SYMBOLS = {
   unknown_symbols: Type.Optional(

@@ -7,6 +7,7 @@ import type { LatestRow } from '../../../domain/order/latest-table.ts';
 import { isTestSymbol } from '../../../schemas/pill.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
 import type { LatestView } from '../pills/latest-view.ts';
+import type { FindUnknown } from '../server/known-symbols.ts';
 import type { Facts, SubjectPill } from './facts.ts';
 import type { FeedHealth } from './feed-health.ts';
 import { VERIFY_LIMITS } from './limits.ts';
@@ -25,6 +26,7 @@ export interface Evaluation {
 
 interface EvaluatorDeps {
   readonly view: Pick<LatestView, 'get' | 'processed'>;
+  readonly findUnknown: FindUnknown;
   readonly cache: LogCache;
   readonly fillWindow: FillWindow;
   readonly markets: Markets;
@@ -114,6 +116,7 @@ function gatherFacts(
   return {
     now,
     symbol,
+    meant: pill === undefined ? deps.findUnknown([symbol])[0]?.did_you_mean : undefined,
     pill,
     market,
     cadenceMs,

@@ -18,6 +18,8 @@ export interface SubjectPill extends Pill {
 export interface Facts {
   readonly now: Micros;
   readonly symbol: string;
+  /** The known symbol that was probably meant by one without a pill. */
+  readonly meant: string | undefined;
   /** Parts that are unavailable, and pills that could not be searched. */
   readonly faults: readonly Reason[];
   /** Undefined if there is none. */

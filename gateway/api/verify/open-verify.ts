@@ -10,6 +10,7 @@ import type { ApiConfig } from '../config.ts';
 import type { LastSpreads } from '../console/market-route.ts';
 import type { LatestLag } from '../pills/latest-lag.ts';
 import type { LatestView } from '../pills/latest-view.ts';
+import { createFindUnknown } from '../server/known-symbols.ts';
 import { createEvaluator } from './evaluator.ts';
 import { createFeedHealth } from './feed-health.ts';
 import { VERIFY_LIMITS } from './limits.ts';
@@ -75,7 +76,9 @@ export async function openVerify(
   const timer = setInterval(health.sample, SAMPLE_INTERVAL_MS);
   life.onStop('verify timer', () => clearInterval(timer));
   const fillWindow = createWindowFiller(cache, store);
-  const evaluator = createEvaluator({ view, cache, fillWindow, markets, health, nowMicros });
+  const findUnknown = createFindUnknown(view);
+  const facts = { view, findUnknown, cache, fillWindow, markets, health, nowMicros };
+  const evaluator = createEvaluator(facts);
   const search = createPillSearch({ cache, store, view, epoch });
   const prefetch = { fillWindow, view, pauseMs: PREFETCH_PAUSE_MS };
   cache.caughtUp.then(() => prefetchWindows(prefetch, signal)).catch(onFatal);

@@ -2,6 +2,7 @@ import type { MarketState } from '../../../domain/market/calendars/calendar.ts';
 import { agreesWithCalendar } from '../../../domain/market/market-state-labels.ts';
 import { formatCursor } from '../../../schemas/position.ts';
 import { formatTimestamp, type Micros } from '../../../schemas/timestamp.ts';
+import { noPillText } from '../server/known-symbols.ts';
 import type { Facts, SubjectPill } from './facts.ts';
 import { VERIFY_LIMITS } from './limits.ts';
 import { type Reason, type ReasonCode, VERDICTS, type VerdictName, verdictOf } from './reasons.ts';
@@ -27,7 +28,10 @@ export function judge(facts: Facts): Judgement {
   const reasons = [...facts.faults];
   const add = (code: ReasonCode, detail: string) => void reasons.push({ code, detail });
   if (pill === undefined) {
-    if (reasons.length === 0) add('no_pill', `No pill of ${facts.symbol} was ever received.`);
+    if (reasons.length === 0) {
+      const { symbol, meant } = facts;
+      add('no_pill', noPillText({ symbol, ...(meant && { did_you_mean: meant }) }));
+    }
   } else if (newer !== undefined) {
     // Other reasons do not matter: a client would act on the newer pill.
     const cursor = formatCursor(newer.partition, newer.offset);

@@ -45,7 +45,7 @@ export const HTTP_PROBLEMS = problemTypes({
     status: 404,
     title: 'No such address',
     meaning: 'This server has nothing at this path.',
-    remedy: 'Compare the path with the API reference at GET /docs.',
+    remedy: 'Compare the path with the reference: GET /docs of the API, or GET /openapi.json.',
   },
   method_not_allowed: {
     status: 405,

@@ -96,6 +96,7 @@ export function factsOf(one: Case): Facts {
         ? undefined
         : spreadFigures(values, pill.gross_spread_percent),
     isSpreadWhole: one.isSpreadWhole ?? true,
+    meant: undefined,
   };
 }
 
