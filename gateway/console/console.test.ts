@@ -158,7 +158,7 @@ describe('filter, order, keyboard', () => {
       names.push(String(await page.evaluate(name)).trim());
     }
     expect(names).toEqual([
-      ...['API', 'Switch to dark', 'Filter by symbol, name, venue or market state'],
+      ...['Generator', 'API', 'Switch to dark', 'Filter by symbol, name, venue or market state'],
       ...[
         'Symbol\n↑',
         'Spread %',
