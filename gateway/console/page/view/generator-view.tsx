@@ -41,12 +41,13 @@ export function GeneratorView(props: {
         Generator
       </h2>
       <p class="soft">
-        What became of the pills of the last 24 hours, counted exactly, within seconds.
+        What became of the pills of the last 24 hours. Counts are exact, and follow within seconds.
         {asOf(report, nowMs)}
       </p>
       {fault !== undefined && (
         <p class="bad" role="alert">
           {value !== undefined && 'The figures could not be refreshed. '}
+          {isMalformed(fault, token) && 'The text is no generator token. '}
           {describeFault(fault)}
         </p>
       )}
@@ -79,6 +80,12 @@ function asOf({ atMs }: Read<GeneratorReport>, nowMs: number): string {
 /** Whether only another token helps. */
 function needsToken(fault: Error): boolean {
   return fault instanceof PilloleError && (fault.status === 401 || fault.status === 403);
+}
+
+/** The platform sees no credential in a text that has not the form of one. */
+function isMalformed(fault: Error, token: string | undefined): boolean {
+  const isMissing = fault instanceof PilloleError && fault.code === 'credential_missing';
+  return token !== undefined && isMissing;
 }
 
 /** The problem in the platform's own words: its title, its detail, and what to do. */
