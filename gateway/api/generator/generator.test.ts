@@ -1,68 +1,22 @@
-import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
-import { request } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { formatTimestamp } from '../../../schemas/timestamp.ts';
-import { countPillsInLog, startIngest, type TestIngest } from '../../../testing/ingest-process.ts';
+import { countPillsInLog } from '../../../testing/ingest-process.ts';
 import { makePill, openPillWriter } from '../../../testing/pills.ts';
 import { waitFor } from '../../../testing/wait.ts';
-import { openPlatform, type Platform } from '../testing/api-platform.ts';
+import type { Platform } from '../testing/api-platform.ts';
+import { type Generators, openGenerators, pillOf, tokenOf } from '../testing/generators.ts';
 
-const folder = mkdtempSync(path.join(os.tmpdir(), 'pillole-generators-'));
-const file = path.join(folder, 'generators.json');
-const tokenOf = (name: string) => `gen_${name.padEnd(40, 'x')}`;
-const env = { INGEST_CREDENTIALS_FILE: file };
-
+let generators: Generators;
 let platform: Platform;
-let ingest: TestIngest;
 
 beforeAll(async () => {
-  const names = ['desk1', 'desk2', 'desk3'];
-  const lines = names.map((name) => {
-    const sha256 = createHash('sha256').update(tokenOf(name)).digest('hex');
-    return JSON.stringify({ name, sha256 });
-  });
-  writeFileSync(file, lines.join('\n'));
-  platform = await openPlatform({ env });
-  ingest = await startIngest(platform.namespace, env);
-  await ingest.process.ready();
+  generators = await openGenerators(['desk1', 'desk2', 'desk3']);
+  platform = generators.platform;
 });
 
-afterAll(async () => {
-  await ingest?.process.stop();
-  await platform?.close();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => generators?.close());
 
-/** A pill as it is sent; `fields` replace its values. */
-function pillOf(fields: object = {}) {
-  const { id, timestamp, symbol, gross_spread_percent, market_state, confidence } = makePill();
-  const sent = { id, symbol, gross_spread_percent, market_state, confidence };
-  return { ...sent, timestamp: formatTimestamp(timestamp), ...fields };
-}
-
-async function post(name: string, body: unknown, to = '', headers: Record<string, string> = {}) {
-  const answer = await request(`${ingest.url}/api/pillole${to}`, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      authorization: `Bearer ${tokenOf(name)}`,
-      ...headers,
-    },
-    body: typeof body === 'string' ? body : JSON.stringify(body),
-  });
-  const text = await answer.body.text();
-  return { status: answer.statusCode, headers: answer.headers, text, body: JSON.parse(text) };
-}
-
-/** Repeats a post that the log, on a busy machine, did not acknowledge in time. */
-const accepted = (name: string, pill: object) =>
-  waitFor('ok', async () => {
-    const answer = await post(name, pill);
-    return answer.status === 200 ? answer : undefined;
-  });
+const post: Generators['post'] = (...of) => generators.post(...of);
+const accepted: Generators['accepted'] = (...of) => generators.accepted(...of);
 
 const ask = (name: string, to: string) =>
   platform.ask(`/api/generator/${to}`, {
@@ -247,19 +201,15 @@ test('counts stay exact over a stop, and a kill after the report', async () => {
   const refuseSome = async (count: number) => {
     for (let at = 0; at < count; at += 1) expect((await post('desk3', {})).status).toBe(400);
   };
-  const restart = async () => {
-    ingest = await startIngest(platform.namespace, env);
-    await ingest.process.ready();
-  };
   const counted = (count: number) =>
     expectTotals('desk3', { refused: count, 'http pill_invalid/missing_field': count });
   await refuseSome(12);
-  await ingest.process.stop();
-  await restart();
+  await generators.ingest().process.stop();
+  await generators.restartIngest();
   await refuseSome(5);
   await counted(17);
-  await ingest.process.kill();
-  await restart();
+  await generators.ingest().process.kill();
+  await generators.restartIngest();
   await refuseSome(4);
   await counted(21);
 });

@@ -31,6 +31,8 @@ export interface Answer {
 
 /** A log, latest view, sink and API for one test. */
 export interface Platform {
+  /** Address of the first API. */
+  readonly url: string;
   readonly namespace: Namespace;
   readonly db: Database;
   readonly account: TestAccount;
@@ -111,6 +113,7 @@ export async function openPlatform(
     };
   };
   return {
+    url: first,
     namespace,
     db,
     account,

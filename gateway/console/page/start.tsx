@@ -5,6 +5,7 @@ import './style/bar.css';
 import './style/controls.css';
 import './style/market.css';
 import './style/symbol.css';
+import './style/data.css';
 import './style/narrow.css';
 import { openFeed } from './feed/market-feed.ts';
 import { Page } from './view/page.tsx';

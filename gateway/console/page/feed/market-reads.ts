@@ -1,7 +1,6 @@
 import type { Verdict } from '../../../../sdk/exports.ts';
 import type { SymbolFacts, Venue } from '../market/symbol-rows.ts';
-
-const ANSWER_MAX_MS = 10_000;
+import { readJson } from './read-json.ts';
 
 /** A step of a symbol's chart. */
 export interface Bar {
@@ -18,19 +17,8 @@ export type MarketReads = ReturnType<typeof createMarketReads>;
 export function createMarketReads(key: string | undefined) {
   const base = key === undefined ? '/console/demo' : '/api';
   const headers: Record<string, string> = key === undefined ? {} : { 'x-api-key': key };
-  const get = async (
-    path: string,
-    query: Readonly<Record<string, string>>,
-    signal: AbortSignal,
-  ): Promise<unknown> => {
-    const answer = await fetch(`${path}?${new URLSearchParams(query)}`, {
-      headers,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MAX_MS)]),
-    });
-    const body = await answer.json().catch(() => ({}));
-    if (answer.ok) return body;
-    throw new Error((body as { title?: string }).title ?? `HTTP ${answer.status}`);
-  };
+  const get = (path: string, query: Readonly<Record<string, string>>, signal: AbortSignal) =>
+    readJson(path, query, headers, signal);
   return {
     /** @param symbols at most 100 */
     async market(symbols: readonly string[], signal: AbortSignal) {

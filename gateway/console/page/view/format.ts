@@ -56,3 +56,14 @@ export function formatTime(ms: number): string {
   }
   return at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' });
 }
+
+/** Controls, formats such as a change of direction, and breaks of lines. */
+const UNSEEN = /[\p{C}\p{Zl}\p{Zp}]/gu;
+
+/** Text of others in one line: what cannot be seen is U+FFFD, and a long text ends with `…`. */
+export function formatForeign(text: string, charsMax: number): string {
+  const isLong = text.length > charsMax;
+  // Cut first: the text may be long. Half a character at the cut becomes U+FFFD too.
+  const shown = text.slice(0, charsMax).replace(UNSEEN, '\u{fffd}');
+  return isLong ? `${shown}…` : shown;
+}

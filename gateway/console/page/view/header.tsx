@@ -3,9 +3,15 @@ import { describeConnection } from '../feed/connection-state.ts';
 import type { Feed } from '../feed/market-feed.ts';
 import { formatLatency, formatRate } from './format.ts';
 import { ThemeToggle } from './theme.tsx';
+import { GENERATOR_ADDRESS, type Place } from './use-place.ts';
 
 /** Name, state of the connection, and rates. */
-export function Header({ feed, nowMs }: { readonly feed: Feed; readonly nowMs: number }) {
+export function Header(props: {
+  readonly feed: Feed;
+  readonly place: Place;
+  readonly nowMs: number;
+}) {
+  const { feed, place, nowMs } = props;
   const { pillRate, market, latencyTo, connection } = feed;
   const latency = pillRate.medianMs(nowMs);
   const isLive = describeConnection(connection, nowMs).isCurrent;
@@ -24,7 +30,13 @@ export function Header({ feed, nowMs }: { readonly feed: Feed; readonly nowMs: n
             value={isLive && latency !== undefined ? formatLatency(latency) : '–'}
           />
         </dl>
-        <nav aria-label="Reference">
+        <nav aria-label="Pages">
+          <a
+            href={GENERATOR_ADDRESS}
+            aria-current={place.kind === 'generator' ? 'page' : undefined}
+          >
+            Generator
+          </a>
           <a href="/docs">API</a>
         </nav>
         <ThemeToggle />

@@ -2,32 +2,47 @@ import { useState } from 'preact/hooks';
 
 /** Asks for a key if there is no demo. */
 export function KeyForm({ onKey }: { readonly onKey: (key: string) => void }) {
-  const [key, setKey] = useState('');
+  return (
+    <SecretForm label="API key" placeholder="pil_live_…" action="Connect" onSecret={onKey}>
+      Paste an API key of a Pro or Institutional account to watch its market. The key stays in the
+      memory of this page and is gone after a reload.
+    </SecretForm>
+  );
+}
+
+/** Asks for a secret, which goes nowhere else. @param props.children a hint */
+export function SecretForm(props: {
+  readonly label: string;
+  readonly placeholder: string;
+  /** Of the button. */
+  readonly action: string;
+  readonly onSecret: (secret: string) => void;
+  readonly children: string;
+}) {
+  const { label, placeholder, action, onSecret, children } = props;
+  const [secret, setSecret] = useState('');
   return (
     <form
       class="key-form"
       onSubmit={(event) => {
         event.preventDefault();
-        if (key.trim() !== '') onKey(key.trim());
+        if (secret.trim() !== '') onSecret(secret.trim());
       }}
     >
-      <p id="key-hint">
-        Paste an API key of a Pro or Institutional account to watch its market. The key stays in the
-        memory of this page and is gone after a reload.
-      </p>
-      <label for="key">API key</label>
+      <p id="key-hint">{children}</p>
+      <label for="key">{label}</label>
       <div class="line">
         <input
           id="key"
           type="password"
           autocomplete="off"
           spellcheck={false}
-          placeholder="pil_live_…"
+          placeholder={placeholder}
           aria-describedby="key-hint"
-          value={key}
-          onInput={({ currentTarget }) => setKey(currentTarget.value)}
+          value={secret}
+          onInput={({ currentTarget }) => setSecret(currentTarget.value)}
         />
-        <button type="submit">Connect</button>
+        <button type="submit">{action}</button>
       </div>
     </form>
   );

@@ -7,11 +7,12 @@ import { isCalm } from '../market/pill-rate.ts';
 import { localTime } from '../market/platform-clock.ts';
 import { ClosedVenues } from './closed-venues.tsx';
 import { Gaps } from './gaps.tsx';
+import { GeneratorView } from './generator-view.tsx';
 import { Header } from './header.tsx';
 import { KeyForm } from './key-form.tsx';
 import { SymbolView } from './symbol-view.tsx';
 import { SortChoice, Table } from './table.tsx';
-import { useChosenSymbol } from './use-chosen-symbol.ts';
+import { usePlace } from './use-place.ts';
 import { type Source, useRedraw } from './use-redraw.ts';
 import { useRows } from './use-rows.ts';
 
@@ -21,7 +22,9 @@ export function Page({ feed, source }: { readonly feed: Feed; readonly source: S
   const [order, setOrder] = useState<Order>({ by: 'symbol', isDescending: false });
   const [filter, setFilter] = useState('');
   const { market, connection, clock, pillRate, gaps, reads } = feed;
-  const symbol = useChosenSymbol();
+  const place = usePlace();
+  // Kept here, in memory alone, so that it outlasts the view.
+  const [token, setToken] = useState<string>();
   const rows = useRows(market, order, filter);
   const nowMs = Date.now();
   const { link } = connection;
@@ -33,13 +36,14 @@ export function Page({ feed, source }: { readonly feed: Feed; readonly source: S
   const needsKey = link.kind === 'locked' || (link.kind === 'closed' && link.isRefused);
   return (
     <>
-      <Header feed={feed} nowMs={nowMs} />
+      <Header {...{ feed, place, nowMs }} />
       <main>
-        {needsKey && <KeyForm onKey={feed.useKey} />}
-        {symbol !== undefined && isReady && (
-          <SymbolView {...{ feed, symbol, isCurrent }} nowMs={clock.now(nowMs)} />
+        {place.kind === 'generator' && <GeneratorView {...{ token, nowMs }} onToken={setToken} />}
+        {place.kind !== 'generator' && needsKey && <KeyForm onKey={feed.useKey} />}
+        {place.kind === 'symbol' && isReady && (
+          <SymbolView {...{ feed, isCurrent }} symbol={place.symbol} nowMs={clock.now(nowMs)} />
         )}
-        {symbol === undefined && market.rows.size > 0 && (
+        {place.kind === 'table' && market.rows.size > 0 && (
           <>
             <div class="tools">
               <Filter value={filter} onChange={setFilter} />
@@ -62,7 +66,7 @@ export function Page({ feed, source }: { readonly feed: Feed; readonly source: S
             />
           </>
         )}
-        {symbol === undefined && rows.length === 0 && !needsKey && (
+        {place.kind === 'table' && rows.length === 0 && !needsKey && (
           <div class="empty">
             <p>{emptyText(feed)}</p>
             {market.rows.size > 0 && (

@@ -10,7 +10,7 @@ import {
   formatTime,
 } from './format.ts';
 import { Spark } from './spark.tsx';
-import { addressOf } from './use-chosen-symbol.ts';
+import { addressOf } from './use-place.ts';
 
 /** One symbol. */
 export function RowLine(props: {

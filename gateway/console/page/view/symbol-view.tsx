@@ -5,9 +5,9 @@ import { isShut } from '../market/closed-venues.ts';
 import type { Row } from '../market/symbol-rows.ts';
 import { Chart } from './chart.tsx';
 import { formatAge, formatChange, formatConfidence, formatSpread, formatTime } from './format.ts';
-import { showTable, TABLE_ADDRESS } from './use-chosen-symbol.ts';
 import { useRead } from './use-read.ts';
 import { VerdictPanel } from './verdict.tsx';
+import { WayBack } from './way-back.tsx';
 
 const RANGES = [
   { label: '10 minutes', interval: '1s', stepS: 1, againMs: 10_000 },
@@ -30,14 +30,11 @@ export function SymbolView(props: {
   const verdict = useRead(key, (signal) => reads!.verdict(symbol, signal), verdictMs);
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current?.focus(), [symbol]);
-  useEscape(showTable);
   const row = market.rows.get(symbol);
   const venue = market.venues.get(row?.venue ?? '');
   return (
     <article class={isCurrent ? 'symbol-view' : 'symbol-view past'}>
-      <p class="back">
-        <a href={TABLE_ADDRESS}>← All symbols</a>
-      </p>
+      <WayBack />
       <h2 class="symbol-name" ref={heading} tabIndex={-1}>
         {symbol} {row?.name !== undefined && <span class="name">{row.name}</span>}
       </h2>
@@ -97,7 +94,9 @@ function ChartPanel({ symbol, reads }: { readonly symbol: string } & Pick<Feed, 
       {bars.value === undefined && bars.fault === undefined && (
         <p class="soft chart-empty">Reading …</p>
       )}
-      {bars.fault !== undefined && <p class="bad">The chart could not be read: {bars.fault}.</p>}
+      {bars.fault !== undefined && (
+        <p class="bad">The chart could not be read: {bars.fault.message}.</p>
+      )}
     </section>
   );
 }
@@ -129,12 +128,4 @@ function Figure({ title, children }: { readonly title: string; readonly children
 function verdictMs({ checked_at, valid_until }: Verdict): number {
   const validMs = Date.parse(valid_until) - Date.parse(checked_at);
   return Math.min(VERDICT_MS.max, Math.max(VERDICT_MS.min, validMs));
-}
-
-function useEscape(onEscape: () => void): void {
-  useEffect(() => {
-    const onKey = ({ key }: KeyboardEvent) => key === 'Escape' && onEscape();
-    addEventListener('keydown', onKey);
-    return () => removeEventListener('keydown', onKey);
-  }, []);
 }

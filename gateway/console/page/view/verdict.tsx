@@ -9,7 +9,7 @@ export function VerdictPanel({ value, fault }: Read<Verdict>) {
     <section class="panel verdict" aria-labelledby="verdict-title">
       <h2 id="verdict-title">Verdict</h2>
       {value === undefined && fault === undefined && <p class="soft">Checking …</p>}
-      {fault !== undefined && <p class="bad">The verdict could not be read: {fault}.</p>}
+      {fault !== undefined && <p class="bad">The verdict could not be read: {fault.message}.</p>}
       {value !== undefined && <Findings verdict={value} />}
     </section>
   );
