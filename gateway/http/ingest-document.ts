@@ -136,6 +136,25 @@ const PROBLEMS: readonly ProblemCode[] = [
 
 const content = (schema: TSchema, example: unknown) => ({ schema, example });
 
+const PILL_ANSWER = {
+  'application/json': content(
+    Type.Union([Type.Object({ status: Type.Literal('ok') }), PillPreview]),
+    { status: 'ok' },
+  ),
+};
+const BATCH_BODY = {
+  'application/json': content(Type.Array(PillBody, { minItems: 1, maxItems: batchRowsMax }), [
+    PILL_EXAMPLE,
+  ]),
+  'application/x-ndjson': content(
+    Type.String({ description: 'One pill per line' }),
+    `${JSON.stringify(PILL_EXAMPLE)}\n`,
+  ),
+};
+const BATCH_ANSWER = {
+  'application/json': content(Type.Union([BatchAnswer, BatchPreview]), BATCH_ANSWER_EXAMPLE),
+};
+
 /** How a generator's operations are called, wherever they are documented. */
 export const INGEST_TAG = {
   name: 'ingest',
@@ -182,12 +201,7 @@ export function ingestPaths(ingestUrl?: string) {
           200: {
             description: 'The pill is in the log; with `validate_only`, what would happen.',
             headers: PILL_HEADERS,
-            content: {
-              'application/json': content(
-                Type.Union([Type.Object({ status: Type.Literal('ok') }), PillPreview]),
-                { status: 'ok' },
-              ),
-            },
+            content: PILL_ANSWER,
           },
         },
       },
@@ -202,27 +216,13 @@ export function ingestPaths(ingestUrl?: string) {
           `At most ${batchBytesMax} bytes, uncompressed.`,
         requestBody: {
           required: true,
-          content: {
-            'application/json': content(
-              Type.Array(PillBody, { minItems: 1, maxItems: batchRowsMax }),
-              [PILL_EXAMPLE],
-            ),
-            'application/x-ndjson': content(
-              Type.String({ description: 'One pill per line' }),
-              `${JSON.stringify(PILL_EXAMPLE)}\n`,
-            ),
-          },
+          content: BATCH_BODY,
         },
         responses: {
           200: {
             description: '`ok`: all rows are in the log. `partial`: `results` has the others.',
             headers: HEADERS,
-            content: {
-              'application/json': content(
-                Type.Union([BatchAnswer, BatchPreview]),
-                BATCH_ANSWER_EXAMPLE,
-              ),
-            },
+            content: BATCH_ANSWER,
           },
         },
       },
