@@ -26,6 +26,7 @@ export default defineConfig({
     // Most files wait rather than compute. With more workers than four on two cores, processes that
     // tests start miss their time-outs.
     maxWorkers: 4,
+    setupFiles: ['testing/property-seed.ts'],
     sequence: { sequencer: LongestFirst },
     // Generous, since two runs may share the machine; each test's own bounds are in its assertions.
     testTimeout: 300_000,

@@ -202,6 +202,13 @@ test('history by time: iterator and command line read all pages', async () => {
   expect(some.stdout()).toMatch(/^TIME \(UTC\) .*\n.* backfill\n/);
   const none = run('--from', from.toISOString(), '--to', new Date(+from + 1_000).toISOString());
   expect(await none.exited).toBe(6);
+  const typo = symbol!.replace('.T', '');
+  const env = { PILLOLE_API_URL: apiUrl, PILLOLE_KEY: key };
+  const unknown = runCli(['history', typo, '--from', from.toISOString()], { env });
+  expect(await unknown.exited).toBe(6);
+  expect(unknown.stderr()).toContain(
+    `The log has no pill of ${typo}. Perhaps you mean ${symbol}.\n`,
+  );
   const long = run('--from', '2020-01-01T00:00:00Z');
   expect(await long.exited).toBe(2);
   expect(long.stderr()).toMatch(/to=2020-02-01T00:00:00\.000000Z would fit/);

@@ -8,6 +8,7 @@ import {
   type DatabaseNamespace,
 } from '../../testing/database-namespace.ts';
 import { createMeteredCall, usedCalls, usedCallsByKey } from '../../testing/metered-call.ts';
+import { seededRandom, testSeed } from '../../testing/seed.ts';
 import { waitFor } from '../../testing/wait.ts';
 import type { MeteredCall, MeterVerdict } from './account-access.ts';
 import { type Meter, openMeter } from './meter.ts';
@@ -95,9 +96,8 @@ test.each([1, 7, 100, 250, 399])(
 );
 
 test('many accounts from 4 processes get exactly their own limits, without a deadlock', async () => {
-  const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
-  console.log(`TEST_SEED=${seed}`);
-  const random = mulberry32(seed);
+  console.log(`TEST_SEED=${testSeed}`);
+  const random = seededRandom();
   const limits = Array.from({ length: 12 }, () => 1 + Math.floor(random() * 60));
   const calls = await Promise.all(limits.map((limit) => createCall('pro', limit)));
   const opened = openMeters(4);
@@ -285,14 +285,3 @@ test('counts restart at midnight by the clock of PostgreSQL', async () => {
     await setClock(NOON);
   }
 });
-
-/** A small random number generator in 0 … 1 that a seed reproduces. */
-function mulberry32(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}

@@ -10,6 +10,7 @@ import { createNamespace, type Namespace } from '../../testing/namespace.ts';
 import { makePill, openPillWriter, type PillWriter } from '../../testing/pills.ts';
 import { startProcess, type TestProcess } from '../../testing/process.ts';
 import { isLongRun } from '../../testing/run-length.ts';
+import { seededRandom, testSeed } from '../../testing/seed.ts';
 import { waitFor } from '../../testing/wait.ts';
 
 let namespace: Namespace;
@@ -96,8 +97,8 @@ describe('analytics sink', () => {
     const symbol = 'CRASH.T';
     const rounds = isLongRun ? 5 : 1;
     const pills = Array.from({ length: rounds * 6_000 }, () => makePill({ symbol }));
-    const seed = Number(process.env.SEED ?? Date.now() % 1_500);
-    process.stderr.write(`[analytics] kill moments: SEED=${seed}\n`);
+    const random = seededRandom();
+    process.stderr.write(`[analytics] kill moments: TEST_SEED=${testSeed}\n`);
     const metric = async (name: string) => {
       const { body } = await request(`${analytics.opsUrl}/metrics`);
       const match = new RegExp(`^${name} (\\d+)`, 'm').exec(await body.text());
@@ -115,8 +116,8 @@ describe('analytics sink', () => {
           return (await metric('pillole_analytics_rows_total')) > 0;
         }),
       // At a random moment between the first buffered row and shortly after the insert (after 1 s).
-      () => buffered().then(() => sleep(seed)),
-      () => buffered().then(() => sleep(900 + (seed % 300))),
+      () => buffered().then(() => sleep(random() * 1_500)),
+      () => buffered().then(() => sleep(900 + random() * 300)),
     ];
     const kills = Array.from({ length: rounds }, () => moments).flat();
     for (const [round, moment] of kills.entries()) {

@@ -156,7 +156,10 @@ describe('a call', () => {
   );
 
   test('a server that does not speak HTTP is named too', async () => {
-    const other = net.createServer((socket) => socket.end('220 mail.test ESMTP\r\n'));
+    const other = net.createServer((socket) => {
+      // After the request, whose unread bytes would make the kernel discard the answer.
+      socket.once('data', () => socket.end('220 mail.test ESMTP\r\n'));
+    });
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const apiUrl = `http://127.0.0.1:${(other.address() as net.AddressInfo).port}`;
     const elsewhere = createClient({ apiUrl, key: 'k' });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { seededRandom, testSeed } from '../../../testing/seed.ts';
 import { createCadences, lateAfterMs } from './cadence.ts';
 
 const MS = 1_000;
@@ -35,18 +36,13 @@ describe('the median cadence', () => {
   });
 
   test('equals the median of the last 15 intervals for any input', () => {
-    const seed = Number(process.env.SEED ?? Date.now() % 1e9);
-    let state = seed;
-    const random = () => {
-      state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-      return state / 2_147_483_648;
-    };
+    const random = seededRandom();
     for (let round = 0; round < 200; round += 1) {
       const intervals = Array.from({ length: Math.ceil(random() * 40) }, () =>
         Math.round(50 + random() * 100_000),
       );
       const last = intervals.slice(-15).sort((a, b) => a - b);
-      expect(withIntervals(intervals), `SEED=${seed}`).toBe(last[last.length >>> 1]);
+      expect(withIntervals(intervals), `TEST_SEED=${testSeed}`).toBe(last[last.length >>> 1]);
     }
   });
 

@@ -7,13 +7,13 @@ import { nowMicros } from '../../../lib/timing/clock.ts';
 import type { PillRecord } from '../../../schemas/pill.ts';
 import { formatTimestamp } from '../../../schemas/timestamp.ts';
 import { makePill } from '../../../testing/pills.ts';
+import { testSeed } from '../../../testing/seed.ts';
 import type { Answer } from '../testing/api-platform.ts';
 import {
   type AnalyticsFixture,
   DAY_US,
   near,
   openAnalyticsFixture,
-  SEED,
 } from './testing/analytics-fixture.ts';
 import * as reference from './testing/recompute.ts';
 
@@ -47,7 +47,7 @@ async function quotePills(file: string, symbol: string): Promise<PillRecord[]> {
   return pills;
 }
 
-describe(`the figures equal the results of plain code (SEED=${SEED})`, () => {
+describe(`the figures equal the results of plain code (TEST_SEED=${testSeed})`, () => {
   test.each([
     ['1s', 1],
     ['1m', 60],

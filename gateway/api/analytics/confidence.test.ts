@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { nowMicros } from '../../../lib/timing/clock.ts';
+import { seededRandom, testSeed } from '../../../testing/seed.ts';
 import {
   type AnalyticsFixture,
   DAY_US,
   near,
   openAnalyticsFixture,
-  SEED,
 } from './testing/analytics-fixture.ts';
-import { createRandom, walk } from './testing/random-walk.ts';
+import { walk } from './testing/random-walk.ts';
 import * as reference from './testing/recompute.ts';
 
 const WALKS = ['7203.T', '6758.T', '0700.HK'];
@@ -18,9 +18,9 @@ let fixture: AnalyticsFixture;
 
 beforeAll(async () => {
   const now = nowMicros();
-  const backfill = walk('EUR/JPY', now - 30 * DAY_US, 3_600, createRandom(SEED));
+  const backfill = walk('EUR/JPY', now - 30 * DAY_US, 3_600, seededRandom());
   // No pill around one hour ago: the same pills are settled whenever the test reads the clock.
-  const recent = walk('GBP/JPY', now - 9_000e6, 8_990, createRandom(SEED)).filter(
+  const recent = walk('GBP/JPY', now - 9_000e6, 8_990, seededRandom()).filter(
     ({ timestamp }) => timestamp < now - 4_800e6 || timestamp >= now - 2_400e6,
   );
   fixture = await openAnalyticsFixture({ walks: WALKS, others: [...backfill, ...recent] });
@@ -28,7 +28,7 @@ beforeAll(async () => {
 
 afterAll(() => fixture?.close());
 
-describe(`the figures equal the results of plain code (SEED=${SEED})`, () => {
+describe(`the figures equal the results of plain code (TEST_SEED=${testSeed})`, () => {
   test('a correlation', async () => {
     const [since, until] = [fixture.began, fixture.began + 7_200e6];
     const { body } = await fixture.ask('correlation', {

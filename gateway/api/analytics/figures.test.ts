@@ -1,11 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatTimestamp } from '../../../schemas/timestamp.ts';
-import {
-  type AnalyticsFixture,
-  near,
-  openAnalyticsFixture,
-  SEED,
-} from './testing/analytics-fixture.ts';
+import { testSeed } from '../../../testing/seed.ts';
+import { type AnalyticsFixture, near, openAnalyticsFixture } from './testing/analytics-fixture.ts';
 import * as reference from './testing/recompute.ts';
 
 let fixture: AnalyticsFixture;
@@ -16,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(() => fixture?.close());
 
-describe(`the figures equal the results of plain code (SEED=${SEED})`, () => {
+describe(`the figures equal the results of plain code (TEST_SEED=${testSeed})`, () => {
   test('a summary', async () => {
     const [since, until] = [fixture.began + 600e6, fixture.began + 5_000e6];
     const own = reference.within(fixture.pills, '7203.T', since, until);

@@ -154,16 +154,20 @@ test('a dry run answers what would happen, and neither stores nor counts', async
   expect(await dry(odd)).toMatchObject({
     status: 200,
     headers: { 'pill-warning': 'market_state_unknown, very_old' },
-    body: { outcome: 'accepted', backfill: true },
+    body: {
+      ...{ outcome: 'accepted', backfill: true },
+      warnings: ['market_state_unknown', 'very_old'],
+    },
   });
   expect((await dry({ ...pill, confidence: 101 })).body).toMatchObject({ code: 'pill_invalid' });
-  const rows = [pill, pill, { ...pill, confidence: 1 }, {}];
+  const rows = [pill, pill, { ...pill, confidence: 1 }, {}, odd];
   const { results } = (await dry(rows, '/batch')).body;
   expect(results).toMatchObject([
-    { index: 0, outcome: 'accepted' },
+    { index: 0, outcome: 'accepted', warnings: [] },
     { index: 1, outcome: 'repeated' },
     { index: 2, status: 'refused', errors: [{ code: 'id_conflict' }] },
     { index: 3, status: 'refused' },
+    { index: 4 },
   ]);
   expect(await countPillsInLog(platform.namespace)).toBe(before);
 

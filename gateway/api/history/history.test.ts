@@ -4,7 +4,7 @@ import { nowMicros } from '../../../lib/timing/clock.ts';
 import { formatCursor, parsePosition } from '../../../schemas/position.ts';
 import { formatTimestamp } from '../../../schemas/timestamp.ts';
 import { makePill } from '../../../testing/pills.ts';
-import { createRandom } from '../analytics/testing/random-walk.ts';
+import { seededRandom, testSeed } from '../../../testing/seed.ts';
 import type { Answer } from '../testing/api-platform.ts';
 import { type HistoryFixture, openHistoryFixture } from './testing/history-fixture.ts';
 
@@ -18,9 +18,8 @@ let fixture: HistoryFixture;
 let random: () => number;
 
 beforeAll(async () => {
-  const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
-  process.stderr.write(`[history] SEED=${seed}\n`);
-  random = createRandom(seed);
+  process.stderr.write(`[history] TEST_SEED=${testSeed}\n`);
+  random = seededRandom();
   fixture = await openHistoryFixture({}, { repeat_window: REPEAT_WINDOW });
   for (let batch = 0; batch < 6; batch += 1) await fixture.write(randomPills(120));
   await fixture.waitUntilStored();

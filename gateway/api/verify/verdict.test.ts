@@ -82,6 +82,12 @@ test.each(REASON_ROWS)('%s alone: its verdict, never usable', (code, verdict) =>
   expect([judgement.codes, judgement.verdict]).toEqual([[code], verdict]);
 });
 
+test('a symbol without pills: the one that was probably meant', () => {
+  const { reasons } = judge({ ...factsOf({ pill: null, symbol: '7203' }), meant: '7203.T' });
+  const detail = 'No pill of 7203 was ever received. Perhaps you mean 7203.T.';
+  expect(reasons).toEqual([{ code: 'no_pill', detail }]);
+});
+
 test('a spread at the limit is an outlier', () => {
   // The median is 0 and the MAD 1, so a value v has the score 0.6745 v.
   const spreads = [

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { makePill, openPillWriter, type PillWriter } from '../../../testing/pills.ts';
 import { isLongRun } from '../../../testing/run-length.ts';
+import { testSeed } from '../../../testing/seed.ts';
 import { waitFor } from '../../../testing/wait.ts';
 import { type Client, closeClients, connect } from '../testing/stream-client.ts';
 import { type FuzzResult, runFuzzSession } from './testing/fuzz-session.ts';
@@ -12,8 +13,7 @@ import { startTestStream, type TestStream } from './testing/test-stream.ts';
 const INPUTS = Number(
   process.env.TEST_INPUTS ?? (isLongRun ? 1_000_000 : process.env.CI ? 100_000 : 10_000),
 );
-/** Repeats a run that failed; with TEST_SESSION only one connection of it. */
-const SEED = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+/** Repeats one connection of a run that failed. */
 const SESSION =
   process.env.TEST_SESSION === undefined ? undefined : Number(process.env.TEST_SESSION);
 const AT_A_TIME = 24;
@@ -87,7 +87,7 @@ async function startWitness() {
 }
 
 test(`${INPUTS} mutated frames and handshakes do not affect another client`, async () => {
-  console.log(`TEST_SEED=${SEED}`);
+  console.log(`TEST_SEED=${testSeed}`);
   const witness = await startWitness();
   const target = { port: stream.port, key: stream.key, epoch: witness.epoch };
   const outcomes = new Map<string, number>();
@@ -100,14 +100,14 @@ test(`${INPUTS} mutated frames and handshakes do not affect another client`, asy
     outcomes.set(result.outcome, (outcomes.get(result.outcome) ?? 0) + 1);
     if (result.fault === undefined) return;
     const sent = result.inputs.map((input) => `\n    ${input.toString('latin1').slice(0, 200)}`);
-    faults.push(`TEST_SEED=${SEED} TEST_SESSION=${session}: ${result.fault}${sent.join('')}`);
+    faults.push(`TEST_SEED=${testSeed} TEST_SESSION=${session}: ${result.fault}${sent.join('')}`);
   };
   const until = SESSION === undefined ? INPUTS : 1;
   const workers = Array.from({ length: SESSION === undefined ? AT_A_TIME : 1 }, async () => {
     while (inputs < until && faults.length < 10) {
       const session = next;
       next += 1;
-      note(session, await runFuzzSession(target, seedOf(SEED, session)));
+      note(session, await runFuzzSession(target, seedOf(testSeed, session)));
       if (inputs >= ((rss.length + 1) * until) / SAMPLES) {
         const at = rss.push(0) - 1;
         rss[at] = await rssMib();

@@ -1,16 +1,13 @@
 import { expect, test } from 'vitest';
 import { createCadences, lateAfterMs } from '../../../domain/market/cadence/cadence.ts';
 import { judgeSilence } from '../../../domain/market/quiet/silence.ts';
+import { seededRandom, testSeed } from '../../../testing/seed.ts';
 import { createQuietModel, type QuietFrame, quietsOf } from '../testing/quiet-model.ts';
 import { pillsOf } from '../testing/stream-client.ts';
 
 test('after any sequence of pills a client knows the current states, and gets no state twice', () => {
-  const seed = Number(process.env.SEED ?? Date.now() % 1e9);
-  let state = seed;
-  const random = (below: number) => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-    return Math.floor((state / 2_147_483_648) * below);
-  };
+  const next = seededRandom();
+  const random = (below: number) => Math.floor(next() * below);
   const symbols = ['7203.T', '6758.T', '0700.HK', '0005.HK', 'USD/JPY', 'TEST:A', 'AAPL', 'BHP.AX'];
   // Through the morning, lunch and the closes of three venues; at random through a weekend.
   const model = createQuietModel(['2026-11-20T02:20:00Z', '2026-11-20T21:50:00Z'][random(2)]!);
@@ -48,7 +45,7 @@ test('after any sequence of pills a client knows the current states, and gets no
     for (const frame of quietsOf(socket)) {
       const before = states.get(frame.symbol);
       // The blocked socket may miss the end of a period between two equal states.
-      if (socket !== sockets[0]) expect(frame, `SEED=${seed}`).not.toEqual(before);
+      if (socket !== sockets[0]) expect(frame, `TEST_SEED=${testSeed}`).not.toEqual(before);
       states.set(frame.symbol, frame);
     }
     for (const symbol of symbols) {
@@ -60,7 +57,7 @@ test('after any sequence of pills a client knows the current states, and gets no
           receivingSinceMs: undefined,
           nowMs,
         }).quiet?.reason;
-      const label = `${symbol} SEED=${seed}`;
+      const label = `${symbol} TEST_SEED=${testSeed}`;
       const last = states.get(symbol);
       const isQuiet = last !== undefined && last.over === undefined;
       // A symbol whose cadence has just become faster is checked within 5 s.

@@ -1,16 +1,16 @@
 import { nowMicros } from '../../../../lib/timing/clock.ts';
 import type { PillRecord } from '../../../../schemas/pill.ts';
 import { formatTimestamp, type Micros } from '../../../../schemas/timestamp.ts';
+import { seededRandom } from '../../../../testing/seed.ts';
 import {
   type Answer,
   openPlatform,
   type Platform,
   venueRulesFile,
 } from '../../testing/api-platform.ts';
-import { createRandom, shuffle, walk, writeLog } from './random-walk.ts';
+import { shuffle, walk, writeLog } from './random-walk.ts';
 import { type EffectivePill, effective } from './recompute.ts';
 
-export const SEED = Number(process.env.SEED ?? Date.now() % 2 ** 31);
 export const DAY_US = 86_400e6;
 /** Pills of five days are live, so that a test has a track record. */
 const BACKFILL_AGE_US = 5 * DAY_US;
@@ -39,7 +39,7 @@ export async function openAnalyticsFixture(of: {
     settings: { backfill_age_ms: BACKFILL_AGE_US / 1_000 },
     env: { VENUE_RULES: await venueRulesFile({ prefix: { 'COIN:': 'ALWAYS' } }) },
   });
-  const random = createRandom(SEED);
+  const random = seededRandom();
   const began = (Math.floor(nowMicros() / 3_600e6) - 48) * 3_600e6;
   const walks = of.walks.flatMap((symbol) => walk(symbol, began, 7_200, random));
   const all = shuffle([...walks, ...(of.others ?? [])], random);

@@ -4,17 +4,6 @@ import type { Micros } from '../../../../schemas/timestamp.ts';
 import { makePill, type PillWriter } from '../../../../testing/pills.ts';
 import type { LoggedPill } from './recompute.ts';
 
-/** A seeded random generator: mulberry32, public domain by Tommy Ettinger. */
-export function createRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 export function shuffle<T>(list: readonly T[], random: () => number): T[] {
   const mixed = [...list];
   for (let at = mixed.length - 1; at > 0; at -= 1) {

@@ -1,3 +1,5 @@
+import { seededRandom } from '../../../../testing/seed.ts';
+
 /** Random choices that a seed reproduces. */
 export interface Random {
   /** An integer from 0 to `n` - 1. */
@@ -7,15 +9,8 @@ export interface Random {
   bytes(length: number): Buffer;
 }
 
-/** mulberry32 (T. Ettinger, public domain): 32 bits of state, enough to vary inputs. */
 export function createRandom(seed: number): Random {
-  let state = seed >>> 0;
-  const next = () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+  const next = seededRandom(seed);
   const below = (n: number) => Math.floor(next() * n);
   return {
     below,
