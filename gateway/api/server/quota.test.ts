@@ -76,8 +76,13 @@ describe('the daily quota', () => {
         Array.from({ length: 400 }, (_, i) => get(bases[i % 4]!, PATH, account.key)),
       );
       const count = (status: number) => answers.filter((one) => one.status === status).length;
-      expect([count(200), count(429)]).toEqual([100, 300]);
-      expect(await usedOf(account)).toBe(130);
+      // A call whose count takes longer than a second, on a machine that stalls, is 503 and given back.
+      const undecided = count(503);
+      expect(count(200) + count(429) + undecided).toBe(400);
+      expect(count(200)).toBeLessThanOrEqual(100);
+      expect(count(200) + undecided).toBeGreaterThanOrEqual(100);
+      const used = 30 + count(200);
+      await waitFor(`${used} calls to be counted`, async () => (await usedOf(account)) === used);
     },
   );
 
@@ -100,12 +105,13 @@ describe('the daily quota', () => {
     });
     expect(Number(refused.headers['retry-after'])).toBe(refused.body.retry_after_s);
     expect(refused.headers.ratelimit).toContain('"daily";r=0');
-    const events = await db
-      .selectFrom('account_events')
-      .select('data')
-      .where('account_id', '=', account.id)
-      .execute();
-    expect(events.map(({ data }) => data.percent)).toEqual([80, 95, 100]);
+    const raised = async () => {
+      const events = db.selectFrom('account_events').select('data');
+      const rows = await events.where('account_id', '=', account.id).orderBy('id').execute();
+      return rows.map(({ data }) => data.percent);
+    };
+    await waitFor('the events', async () => (await raised()).length >= 3);
+    expect(await raised()).toEqual([80, 95, 100]);
   });
 
   test('304, 400 and 404 count; 401, 403 and 429 do not; a 503 is given back', async () => {
