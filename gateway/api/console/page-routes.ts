@@ -41,12 +41,16 @@ export function addPageRoutes(
   // A scope of its own, because the API reference registers the same plugin.
   app.register(async (page) => {
     await page.register(fastifyStatic, { root: FOLDER, serve: false, cacheControl: false });
-    page.get('/', { config, schema }, (_request, reply) =>
+    const sendPage = (reply: FastifyReply, file: string) =>
       harden(reply)
         .header('content-security-policy', contentPolicy(streamUrl))
         .header('cache-control', 'no-cache')
-        .sendFile('index.html'),
-    );
+        .sendFile(file);
+    page.get('/', { config, schema }, (_request, reply) => sendPage(reply, 'index.html'));
+    // The console finds its page by the path.
+    for (const path of ['/app', '/app/*']) {
+      page.get(path, { config, schema }, (_request, reply) => sendPage(reply, 'app/index.html'));
+    }
     const params = Type.Object({ name: Type.String({ pattern: ASSET }) });
     page.get<{ Params: { name: string } }>(
       '/console/assets/:name',

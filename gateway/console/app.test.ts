@@ -1,0 +1,204 @@
+import axe from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import { request } from 'undici';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { getPort } from '../../testing/ports.ts';
+import { startProcess, type TestProcess } from '../../testing/process.ts';
+import { waitFor } from '../../testing/wait.ts';
+import { type AccountApi, openAccountApi } from '../api/testing/account-api.ts';
+import { PASSWORD, tokenFor } from '../api/testing/customer.ts';
+import { launchChromium, type OpenPage, openPage, type PageOptions } from './testing/chromium.ts';
+
+/** The console as a new customer uses it, in a real browser. */
+let api: AccountApi;
+let stream: TestProcess;
+let streamUrl: string;
+let browser: Browser;
+const pages: OpenPage[] = [];
+
+beforeAll(async () => {
+  browser = await launchChromium();
+  const port = String(await getPort());
+  streamUrl = `ws://127.0.0.1:${port}`;
+  api = await openAccountApi({ STREAM_URL: streamUrl });
+  const env = { ...api.namespace.env, STREAM_PORT: port };
+  stream = await startProcess('gateway/stream/main.js', [], env);
+  await stream.ready();
+});
+
+afterEach(async () => {
+  for (const one of pages.splice(0)) await one.close();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await stream?.stop();
+  await api?.close();
+});
+
+async function open(path: string, options?: PageOptions): Promise<OpenPage> {
+  const opened = await openPage(browser, `${api.base}${path}`, options);
+  pages.push(opened);
+  return opened;
+}
+
+/** Presses a button, again after a refusal for a busy database. @param done that it worked */
+async function press(page: Page, name: string, done: () => Promise<boolean>): Promise<void> {
+  await page.getByRole('button', { name, exact: true }).click();
+  await waitFor(`${name} to work`, async () => {
+    if (await done()) return true;
+    const busy = page.getByRole('alert').filter({ hasText: /unavailable|busy|overloaded/i });
+    if ((await busy.count()) > 0) {
+      await page.getByRole('button', { name, exact: true }).click();
+    }
+    return (await page.getByRole('alert').allInnerTexts()).join() || false;
+  });
+}
+
+const hasHeading = (page: Page, name: string) => async () =>
+  (await page.getByRole('heading', { name, exact: true }).count()) > 0;
+
+async function signIn(page: Page, email: string): Promise<void> {
+  await page.getByLabel('E-mail').fill(email);
+  await page.getByLabel('Password').fill(PASSWORD);
+  await press(page, 'Sign in', hasHeading(page, 'Overview'));
+}
+
+async function callLatest(key: string): Promise<number> {
+  const headers = { 'x-api-key': key };
+  const answer = await request(`${api.base}/api/pills/latest?symbol=7203.T`, { headers });
+  await answer.body.dump();
+  return answer.statusCode;
+}
+
+test('a stranger signs up, buys a plan, uses a key and revokes it', async () => {
+  const { page } = await open('/app/sign-up');
+  const email = 'newcomer@example.com';
+  await page.getByLabel('E-mail').fill(email);
+  await page.getByLabel('Password').fill(PASSWORD);
+  await press(page, 'Create account', hasHeading(page, 'Check your mail'));
+  const token = await tokenFor(api.outbox, email, 'Verify');
+  // The link of the mail; its token does not stay in the address or the history.
+  await page.goto(`${api.base}/app/verify#${token}`);
+  await page.getByLabel('Password').fill(PASSWORD);
+  expect(page.url()).toBe(`${api.base}/app/verify`);
+  await press(page, 'Verify', hasHeading(page, 'Address verified'));
+  await page.getByRole('link', { name: 'Continue to the console' }).click();
+  await signIn(page, email);
+
+  await page.getByRole('link', { name: 'Choose a plan' }).click();
+  const toPay = page.getByText('To pay now');
+  await press(page, 'Choose Pro API', async () => (await toPay.count()) > 0);
+  await page.getByText('Test billing: no money moves').waitFor();
+  await page.getByText('$99.00').waitFor();
+  await press(page, 'Pay (test)', hasHeading(page, 'Plan in effect'));
+
+  await page.getByRole('link', { name: 'create an API key' }).click();
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await page.getByLabel('Name').fill('desk 4');
+  await press(page, 'Create', hasHeading(page, 'Your new key'));
+  const key = await page.locator('.copyable code').first().innerText();
+  expect(key).toMatch(/^pil_live_/);
+  const curl = await page.locator('.copyable code').nth(1).innerText();
+  expect(curl).toBe(`curl -H 'X-API-Key: ${key}' '${api.base}/api/pills/latest?symbol=7203.T'`);
+  await page.getByRole('button', { name: 'I have copied it' }).click();
+  const kept =
+    '[location.href, JSON.stringify(history.state), ...Object.values(localStorage),' +
+    ' ...Object.values(sessionStorage), document.cookie, document.body.innerText].join()';
+  expect(await page.evaluate(kept)).not.toContain(key);
+
+  await waitFor('the key to be accepted', async () => (await callLatest(key)) === 404);
+  const socket = new WebSocket(`${streamUrl}/api/stream`, { headers: { 'x-api-key': key } });
+  const frames: string[] = [];
+  let closed: number | undefined;
+  socket.on('message', (data) => frames.push(String(data)));
+  socket.on('close', (code) => {
+    closed = code;
+  });
+  await waitFor('the welcome', () => frames.some((frame) => frame.includes('"welcome"')));
+  await page.getByRole('link', { name: 'Usage' }).click();
+  await waitFor('the call to be counted', async () => {
+    await page.getByRole('button', { name: 'Read again' }).click();
+    return (await page.getByRole('cell', { name: 'GET /api/pills/latest' }).count()) > 0;
+  });
+  await page.reload();
+  await page.getByRole('heading', { name: 'Usage' }).waitFor();
+  await page.goBack();
+  await page.getByRole('heading', { name: 'API keys' }).waitFor();
+  await page.getByRole('button', { name: 'Revoke desk 4' }).click();
+  await page.getByText('every call with').waitFor();
+  await press(page, 'Revoke key', async () => (await page.getByText(/^Revoked/).count()) > 0);
+  await waitFor('the socket to be closed', () => closed !== undefined);
+  expect(closed).toBe(4502);
+  await waitFor('the key to be refused', async () => (await callLatest(key)) === 401);
+});
+
+test('a form keeps its content while its session ends', async () => {
+  const customer = await api.customer('keeper', 'pro');
+  const { page } = await open('/app/settings/api-keys');
+  await page.getByLabel('E-mail').fill(customer.email);
+  await page.getByLabel('Password').fill(PASSWORD);
+  await press(page, 'Sign in', hasHeading(page, 'API keys'));
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await page.getByLabel('Name').fill('kept name');
+  await page.context().clearCookies();
+  await press(page, 'Create', hasHeading(page, 'Sign in again'));
+  await page.getByLabel('Password').fill(PASSWORD);
+  await press(page, 'Sign in', hasHeading(page, 'Your new key'));
+  await page.getByText('kept name').first().waitFor();
+});
+
+test('the console may not be framed, and its policy allows no inline code', async () => {
+  for (const path of ['/app', '/app/settings/api-keys']) {
+    const { headers, body } = await request(`${api.base}${path}`);
+    await body.dump();
+    const policy = String(headers['content-security-policy']);
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).toContain("require-trusted-types-for 'script'");
+    expect(policy).not.toContain('unsafe');
+  }
+});
+
+test.each([
+  ['light', 1280, undefined],
+  ['dark', 390, true],
+] as const)('no page has a fault of accessibility: %s, %i px', async (scheme, width, isPhone) => {
+  const customer = await api.customer(`axe-${scheme}`, 'basic');
+  const { page, complaints } = await open('/app/sign-in', {
+    scheme,
+    width,
+    ...(isPhone && { isPhone }),
+  });
+  const check = async (title: string) => {
+    await page.getByRole('heading', { name: title, exact: true }).waitFor();
+    await page.locator('.skeleton').waitFor({ state: 'detached' });
+    await page.evaluate(axe.source);
+    const { violations } = (await page.evaluate('axe.run()')) as axe.AxeResults;
+    expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
+    const folder = process.env.CONSOLE_SHOTS;
+    const file = `${title}-${width}-${scheme}.png`.replaceAll(' ', '-');
+    if (folder !== undefined) await page.screenshot({ path: `${folder}/${file}`, fullPage: true });
+  };
+  await check('Sign in');
+  await signIn(page, customer.email);
+  await check('Overview');
+  for (const title of ['Usage', 'Plans', 'API keys']) {
+    await page.getByRole('link', { name: title, exact: true }).click();
+    await check(title);
+  }
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await check('Create key');
+  for (const [path, title] of [
+    ['sign-up', 'Sign up'],
+    ['forgotten', 'Forgotten password'],
+    ['verify', 'Verify your address'],
+    ['reset', 'New password'],
+  ]) {
+    await page.goto(`${api.base}/app/${path}`);
+    await check(title!);
+  }
+  // The browser itself reports the 401 that says nobody is signed in.
+  expect(complaints.filter((text) => !text.includes('status of 401'))).toEqual([]);
+});

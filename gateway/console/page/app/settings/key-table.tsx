@@ -1,0 +1,82 @@
+import type { ApiKey } from './key-body.ts';
+
+/** Live keys first; those that ended stay listed for 30 days. */
+export function KeyTable(props: {
+  readonly keys: readonly ApiKey[];
+  readonly onRotate: (key: ApiKey) => void;
+  readonly onRevoke: (key: ApiKey) => void;
+}) {
+  const { keys, onRotate, onRevoke } = props;
+  return (
+    <table class="keys">
+      <thead>
+        <tr>
+          <th>Name</th>
+          <th>Key</th>
+          <th>Scopes</th>
+          <th>Networks</th>
+          <th>Last use</th>
+          <th>Ends</th>
+          <th>
+            <span class="unseen">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {keys.map((key) => (
+          <tr key={key.id} class={key.live ? undefined : 'ended'}>
+            <td data-title="Name">
+              {key.name}
+              <code class="id">{key.id}</code>
+            </td>
+            <td data-title="Key">
+              <code>{key.hint}</code>
+            </td>
+            <td data-title="Scopes">{key.scopes.join(', ')}</td>
+            <td data-title="Networks">{key.allow_cidrs.join(', ') || 'Any'}</td>
+            <td data-title="Last use">
+              <Time of={key.last_used_at} otherwise="Never" />
+            </td>
+            <td data-title="Ends">
+              {key.revoked_at !== null && 'Revoked '}
+              <Time of={key.revoked_at ?? key.expires_at} otherwise="Never" />
+            </td>
+            <td class="actions">
+              {key.live && key.replaced_by === null && (
+                <button
+                  type="button"
+                  aria-label={`Rotate ${key.name}`}
+                  onClick={() => onRotate(key)}
+                >
+                  Rotate
+                </button>
+              )}
+              {key.live && (
+                <button
+                  type="button"
+                  class="danger"
+                  aria-label={`Revoke ${key.name}`}
+                  onClick={() => onRevoke(key)}
+                >
+                  Revoke
+                </button>
+              )}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** In the time zone of the browser; UTC on hover. */
+function Time(props: { readonly of: string | null; readonly otherwise: string }) {
+  const { of: time, otherwise } = props;
+  if (time === null) return <>{otherwise}</>;
+  const text = new Date(time).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'short' });
+  return (
+    <time dateTime={time} title={time}>
+      {text}
+    </time>
+  );
+}

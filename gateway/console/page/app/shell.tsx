@@ -1,0 +1,72 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import { ThemeToggle } from '../view/theme.tsx';
+import { Failure } from './parts/states.tsx';
+import type { Session } from './session/client.ts';
+import { asFailure, type RequestFailed } from './session/problem.ts';
+import { useSession } from './session/session-context.tsx';
+
+const PAGES = [
+  ['/app', 'Overview'],
+  ['/app/usage', 'Usage'],
+  ['/app/plans', 'Plans'],
+  ['/app/settings/api-keys', 'API keys'],
+] as const;
+
+/** Navigation around a page of the account. */
+export function Shell(props: { readonly session: Session; readonly children: ComponentChildren }) {
+  const { session, children } = props;
+  const { path, route } = useLocation();
+  const { client } = useSession();
+  const [failure, setFailure] = useState<RequestFailed>();
+  const signOut = async () => {
+    try {
+      await client.send('DELETE', '/api/session');
+      client.useSession(undefined);
+      route('/app/sign-in');
+    } catch (error) {
+      setFailure(asFailure(error));
+    }
+  };
+  return (
+    <div class="shell">
+      <header class="side">
+        <a class="name" href="/app">
+          pillole
+        </a>
+        <nav aria-label="Console">
+          {PAGES.map(([href, title]) => (
+            <a key={href} href={href} aria-current={path === href ? 'page' : undefined}>
+              {title}
+            </a>
+          ))}
+          {/* Other documents: the market page and the reference. */}
+          <a href="/" target="_self">
+            Live
+          </a>
+          <a href="/docs" target="_self">
+            Docs
+          </a>
+        </nav>
+        <div class="who">
+          <span title={session.user.email}>{session.user.email}</span>
+          <ThemeToggle />
+          <button type="button" onClick={signOut}>
+            Sign out
+          </button>
+        </div>
+      </header>
+      <main>
+        {failure !== undefined && <Failure failure={failure} />}
+        {!session.user.email_verified && (
+          <p class="notice" role="status">
+            Your address is not verified: open the link in our mail. Until then, no plan and no
+            keys.
+          </p>
+        )}
+        {children}
+      </main>
+    </div>
+  );
+}
