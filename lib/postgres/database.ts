@@ -36,6 +36,12 @@ export interface DatabaseTimeouts {
 /** For background work. */
 const BACKGROUND_TIMEOUTS: DatabaseTimeouts = { connectMs: 2_000, statementMs: 5_000 };
 
+/**
+ * For migrations: long enough to build an index on a large table, or to wait for another process
+ * that builds it; and for a server that has just started, on a busy machine.
+ */
+export const MIGRATION_TIMEOUTS: DatabaseTimeouts = { connectMs: 30_000, statementMs: 20_000 };
+
 /** For requests: the first operation that hangs ends the request, so the answer takes at most 2 s. */
 export const ANSWER_TIMEOUTS: DatabaseTimeouts = { connectMs: 700, statementMs: 1_100 };
 
