@@ -92,7 +92,6 @@ export async function openLogReader(kafka: string) {
   const tail = await openTail({
     client,
     topic,
-    groupPrefix: topic,
     from: new Map(),
     onRecords(_partition, records) {
       const now = monotonicMicros();
