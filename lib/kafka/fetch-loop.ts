@@ -35,6 +35,8 @@ const BYTES_MAX = 8 * 1024 * 1024;
 const PARTITION_BYTES_MAX = 1024 * 1024;
 /** A connection whose fetch is not answered for so long is replaced. */
 const REQUEST_TIMEOUT_MS = 10_000;
+/** For a connection's other requests: a broker that hangs is left for another address. */
+const CONNECT_TIMEOUT_MS = 3_000;
 /** A hanging broker answers no fetch; the reader is not connected after this time. */
 const SILENCE_MAX_MS = 2_500;
 /** The wait before another connection: `leastMs`, and a random one that grows with failures. */
@@ -72,7 +74,7 @@ export function readPartitions(options: ReadOptions) {
   /** @returns the error that ended the connection */
   const connect = async (): Promise<Error> => {
     const current: Attempt = { isCurrent: true, answeredAt: new Map() };
-    const cluster = openCluster(client, REQUEST_TIMEOUT_MS);
+    const cluster = openCluster(client, CONNECT_TIMEOUT_MS);
     attempt = current;
     try {
       await followLeaders(options, cluster, current, batches.handle);

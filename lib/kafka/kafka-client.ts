@@ -38,7 +38,7 @@ interface LibraryLimits {
  */
 export function libraryOptions(client: KafkaClient, limits: LibraryLimits) {
   return {
-    brokers: [...client.brokers],
+    brokers: fromRandom(client.brokers),
     clientId: client.clientId,
     connectionTimeout: 1_000,
     requestTimeout: limits.requestTimeoutMs,
@@ -49,6 +49,15 @@ export function libraryOptions(client: KafkaClient, limits: LibraryLimits) {
       client.log[LEVELS[entry.level]]({ ...rest, namespace: entry.namespace }, message);
     },
   } satisfies KafkaConfig;
+}
+
+/**
+ * Each handle begins at a random address. The library begins at the first one and goes on only when
+ * the connection is refused, so a first broker that hangs would keep every new handle from the log.
+ */
+function fromRandom(brokers: readonly string[]): string[] {
+  const start = Math.floor(Math.random() * brokers.length);
+  return [...brokers.slice(start), ...brokers.slice(0, start)];
 }
 
 /** Opens the library's own handle. */

@@ -49,7 +49,7 @@ export type Cluster = ReturnType<typeof openCluster>;
  * The library's connections to the brokers of a cluster, for requests in our own code: the library
  * connects, authenticates, correlates, obeys throttling (KIP-219) and keeps the metadata. Nothing
  * is connected before `connect`.
- * @param requestTimeoutMs a connection without an answer for this time fails
+ * @param requestTimeoutMs of the library's own requests; a connection without an answer fails
  */
 export function openCluster(client: KafkaClient, requestTimeoutMs: number) {
   const load: Load = createRequire(import.meta.url);
