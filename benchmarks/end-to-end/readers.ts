@@ -77,9 +77,11 @@ export async function openSockets(
     },
     async end(sent: Pick<LoadReport, 'answersMicros'>) {
       const { doubled, closed, errors, firstError } = await client.report();
-      const arrivals = await Promise.all(
-        Array.from({ length: count }, (_, socket) => client.arrivalsAt(socket)),
-      );
+      const arrivals = [];
+      // One after the other: the client takes a command after the answer to the one before.
+      for (let socket = 0; socket < count; socket += 1) {
+        arrivals.push(await client.arrivalsAt(socket));
+      }
       const { sincePlanned: delivered, ...judged } = judgeArrivals(run!, sent, arrivals);
       const remarks = closed + errors === 0 ? {} : { [firstError]: closed + errors };
       return { ...judged, doubled, delivered, remarks };
