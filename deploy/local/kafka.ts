@@ -140,8 +140,10 @@ function serverProperties(node: KafkaNode, nodes: readonly KafkaNode[], logDir: 
     // After kill -9 the controller rejects the broker until its old session ends (9 s by default).
     'broker.session.timeout.ms': 3_000,
     'broker.heartbeat.interval.ms': 500,
-    'num.network.threads': 2,
-    'num.io.threads': 4,
+    // With 2 and 4, more threads than cores: at 1,000 pills/s the broker took 12 % more CPU, and the
+    // 99th percentile from POST to socket was 26 instead of 17 ms (measured on 2 cores).
+    'num.network.threads': 1,
+    'num.io.threads': 2,
     'log.cleaner.dedupe.buffer.size': 32 * 1024 * 1024,
     // By default Kafka writes an empty metadata record twice a second.
     'metadata.max.idle.interval.ms': 5_000,
