@@ -1,4 +1,5 @@
-import { type Ack, type OutRecord, ProduceError, type Producer } from '../../lib/kafka/producer.ts';
+import type { Ack, OutRecord } from '../../lib/kafka/log-record.ts';
+import { ProduceError, type Producer } from '../../lib/kafka/producer.ts';
 import type { Encode, TopicSettings } from '../../schemas/avro.ts';
 import { createPartitioner } from '../../schemas/partition.ts';
 import { identityOf, isSameContent, type Pill, type PillRecord } from '../../schemas/pill.ts';
