@@ -93,7 +93,7 @@ describe.concurrent('an attempt that fails', () => {
       { attempt: 1, outcome: 'retry', status: status ?? 0, reason, body: first!.text },
       { attempt: 2, outcome: 'delivered', status: 204, reason: '', body: '' },
     ]);
-    expect((await stateOf(endpoint)).failing_since).toBeNull();
+    await waitFor('the recovery', async () => (await stateOf(endpoint)).failing_since === null);
   });
 
   test('is retried by the schedule; after the tenth attempt the message is stored as failed', async () => {
