@@ -29,7 +29,8 @@ export function createIdentities(rememberMax: number) {
   let current = createHalf(Math.ceil(rememberMax / 2));
   let previous = createHalf(Math.ceil(rememberMax / 2));
   const settle = (claimed: ClaimedPill, isStored: boolean) => {
-    inFlight.delete(claimed.identity);
+    // After a failure, another pill of this identity may be in flight.
+    if (inFlight.get(claimed.identity) === claimed) inFlight.delete(claimed.identity);
     const waiters = claimed.waiters ?? [];
     claimed.waiters = undefined;
     for (const waiter of waiters) waiter(isStored);

@@ -50,11 +50,18 @@ export function schemaName(namespace: string): string {
   return namespace === '' ? 'pillole' : `pillole_${namespace.replaceAll(/[^a-z0-9_]/g, '_')}`;
 }
 
+/**
+ * The server ends a transaction whose client says nothing for so long: a process that is frozen in
+ * the middle of one would otherwise keep its rows from its successor until it thaws.
+ */
+const IDLE_IN_TRANSACTION_MS = 30_000;
+
 /** Settings of a connection to our schema, in a pool or on its own. */
 export function connectionConfig(options: Omit<DatabaseOptions, 'log'>): pg.ClientConfig {
   const settings = [
     `-c search_path=${schemaName(options.namespace)}`,
     '-c timezone=UTC',
+    `-c idle_in_transaction_session_timeout=${IDLE_IN_TRANSACTION_MS}`,
     ...(options.lazyCommits === true ? ['-c synchronous_commit=off'] : []),
   ];
   const { connectMs, statementMs } = options.timeouts ?? BACKGROUND_TIMEOUTS;
