@@ -6,7 +6,7 @@ import { openProducer } from '../lib/kafka/producer.ts';
 import { BACKFILL_AGE_MAX_MS, readTopicSettings } from '../lib/kafka/topic-settings.ts';
 import { countPartitions, createTopics } from '../lib/kafka/topics.ts';
 import { silentLog } from '../lib/log/log.ts';
-import { openDatabase } from '../lib/postgres/database.ts';
+import { MIGRATION_TIMEOUTS, openDatabase } from '../lib/postgres/database.ts';
 import { migrate } from '../lib/postgres/migrate.ts';
 import { grantRights } from '../lib/postgres/roles.ts';
 import { nowMicros } from '../lib/timing/clock.ts';
@@ -33,6 +33,9 @@ export const DEFAULT_SETTINGS = {
   confidence_max: 100,
   symbols_max: 100_000,
 } as const satisfies Omit<TopicSettings, 'epoch' | 'created_at'>;
+
+/** Some 10 s: the registry may have just started, on a busy machine. */
+const REGISTER_TRIES = 50;
 
 /** How long a provisioner waits until the creator of the meta topic has written the settings. */
 const OTHER_PROVISIONER_MS = 5_000;
@@ -65,8 +68,14 @@ export async function migratePostgres({
 }: Pick<ProvisionOptions, 'postgresUrl' | 'namespace'>): Promise<void> {
   await migrate(postgresUrl, namespace);
   await migrateDrainJobs(postgresUrl, namespace);
-  const name = 'migrate-rights';
-  const db = openDatabase({ url: postgresUrl, namespace, name, log: silentLog, connectionsMax: 1 });
+  const db = openDatabase({
+    url: postgresUrl,
+    namespace,
+    name: 'migrate-rights',
+    log: silentLog,
+    connectionsMax: 1,
+    timeouts: MIGRATION_TIMEOUTS,
+  });
   try {
     await grantRights(db, namespace);
   } finally {
@@ -92,7 +101,7 @@ async function provisionLog(
     client,
     (Object.keys(TOPICS) as TopicId[]).map((id) => topicRequest(namespace, id, initial.partitions)),
   );
-  for (const id of Object.keys(TOPICS) as TopicId[]) await schemas.register(id);
+  for (const id of Object.keys(TOPICS) as TopicId[]) await schemas.register(id, REGISTER_TRIES);
 
   const isOurs = created.includes(topicName(namespace, 'meta'));
   const deadline = performance.now() + (isOurs ? 0 : OTHER_PROVISIONER_MS);
@@ -108,7 +117,7 @@ async function provisionLog(
     ...initial,
     partitions: await countPartitions(client, topicName(namespace, 'pills')),
   };
-  const encode = createEncoder('topic-settings', await schemas.register('meta'));
+  const encode = createEncoder('topic-settings', await schemas.register('meta', REGISTER_TRIES));
   const producer = await openProducer(client);
   const topic = topicName(namespace, 'meta');
   await producer.produce([

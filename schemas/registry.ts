@@ -24,8 +24,11 @@ export function createSchemaClient(url: string, namespace: string) {
   const unknownSince = new Map<number, number>();
 
   return {
-    /** Registers a topic's schema under `<topic>-value` with FULL_TRANSITIVE. @returns its id */
-    async register(topic: TopicId): Promise<number> {
+    /**
+     * Registers a topic's schema under `<topic>-value` with FULL_TRANSITIVE. A failure is repeated
+     * after 200 ms, until `triesMax` have failed. @returns its id
+     */
+    async register(topic: TopicId, triesMax = REGISTER_TRIES): Promise<number> {
       const text = schemaText(TOPICS[topic].value);
       const subject = subjectName(namespace, topic);
       const register = () =>
@@ -41,7 +44,7 @@ export function createSchemaClient(url: string, namespace: string) {
           texts.set(id, text);
           return id;
         } catch (error) {
-          if (tries === REGISTER_TRIES) throw error;
+          if (tries >= triesMax) throw error;
           await sleep(REGISTER_PAUSE_MS);
         }
       }

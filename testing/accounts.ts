@@ -27,7 +27,14 @@ export interface TestAccountOptions {
 
 /** Opens the database of a namespace; the test ends it with `destroy()`. */
 export function openTestDatabase({ name, engines }: DatabaseNamespace): Database {
-  return openDatabase({ url: engines.postgresUrl, namespace: name, name: 'test', log: silentLog });
+  return openDatabase({
+    url: engines.postgresUrl,
+    namespace: name,
+    name: 'test',
+    log: silentLog,
+    // The server accepts a connection late on a busy machine.
+    timeouts: { connectMs: 60_000, statementMs: 5_000 },
+  });
 }
 
 /** Inserts an account with a subscription and one key. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { type Ack, openProducer, PRODUCER_LIMITS } from '../lib/kafka/producer.ts';
+import type { Ack } from '../lib/kafka/log-record.ts';
+import { openProducer, PRODUCER_LIMITS } from '../lib/kafka/producer.ts';
 import { readAll } from '../lib/kafka/read-all.ts';
 import { nowMicros } from '../lib/timing/clock.ts';
 import {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
 import { request } from 'undici';
+import { NODE_ARGUMENTS } from '../lib/child-process/node-arguments.ts';
 import { packageRoot } from '../lib/files/package-root.ts';
 import { withOwnRole } from './engine-addresses.ts';
 import { getPort } from './ports.ts';
@@ -56,7 +57,7 @@ export async function startProcess(
   const metricsPort = env.METRICS_PORT ?? String(await getPort());
   const child = spawn(
     process.execPath,
-    ['--enable-source-maps', path.join(packageRoot, 'dist', entry), ...args],
+    [...NODE_ARGUMENTS, path.join(packageRoot, 'dist', entry), ...args],
     {
       cwd: packageRoot,
       env: { PATH: process.env.PATH, ...withOwnRole(entry, args, env), METRICS_PORT: metricsPort },

@@ -17,6 +17,7 @@ const SOURCE_FOLDERS = [
 /** A test that imports one of these starts slowly, even if it uses no engine of the run. */
 const STACK = 'testing/stack.ts';
 const PYTHON = 'testing/python.ts';
+const KAFKA_CLUSTER = 'testing/kafka-cluster.ts';
 
 /** The resources that a test file uses, derived from its imports. */
 export interface TestFile {
@@ -24,7 +25,7 @@ export interface TestFile {
   readonly file: string;
   /** Engines of the run that the file may use. */
   readonly engines: readonly EngineName[];
-  /** Whether the file uses no engine, no stack and no Python packages. */
+  /** Whether the file uses no engine, no stack, no cluster and no Python packages. */
   readonly isQuick: boolean;
   /** Whether the file mocks a module. */
   readonly hasMocks: boolean;
@@ -50,7 +51,8 @@ export function findTestFiles(root: string): TestFile[] {
     .map((file) => {
       const reached = reachableFrom(file, read);
       const engines = new Set([...reached].flatMap((module) => read(module).engines));
-      const isQuick = engines.size === 0 && !reached.has(STACK) && !reached.has(PYTHON);
+      const isSlow = [STACK, PYTHON, KAFKA_CLUSTER].some((module) => reached.has(module));
+      const isQuick = engines.size === 0 && !isSlow;
       return { file, engines: [...engines], isQuick, hasMocks: read(file).hasMocks };
     });
 }

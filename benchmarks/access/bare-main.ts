@@ -3,7 +3,6 @@ import { openContext } from '../../lib/kafka/log-context.ts';
 import { STEADY } from '../../lib/kafka/pace.ts';
 import { formatCursor, formatPosition } from '../../schemas/position.ts';
 import { formatTimestamp } from '../../schemas/timestamp.ts';
-import { groupName } from '../../schemas/topic-catalogue.ts';
 import { runReference } from '../http-load/reference-server.ts';
 
 // The reference of the access benchmark: the latest pill of a symbol from memory, with the bounds
@@ -17,7 +16,6 @@ await runReference('bare', 'api', async (app, config, life) => {
     schemas,
     epoch,
     namespace: config.namespace,
-    groupPrefix: groupName(config.namespace, 'bare'),
     log: life.log,
     onFatal: life.fail,
     pace: STEADY,

@@ -4,7 +4,6 @@ import { dedicatedUrl } from '../../domain/dedicated/dedicated-url.ts';
 import { createDedicatedStreams } from '../../domain/dedicated/streams.ts';
 import { setPriority } from '../../lib/child-process/priority.ts';
 import { type FanoutCell, measureCell } from '../fanout/cell.ts';
-import { buildLoadClient, type LoadClient, type OpenClient } from '../fanout/load-client.ts';
 import { SYMBOLS, subscribeFrames } from '../fanout/plan.ts';
 import { inRounds } from '../harness/cells.ts';
 import { ms, percentileColumns, ratioColumns, table, verdict } from '../harness/columns.ts';
@@ -13,6 +12,7 @@ import type { Report } from '../harness/results.ts';
 import { flag, type OptionsOf, onStage, type Scenario } from '../harness/scenario.ts';
 import type { Stage } from '../harness/stage.ts';
 import { startWorker } from '../harness/worker.ts';
+import { buildLoadClient, type LoadClient, type OpenClient } from '../load/load-client.ts';
 import { type PillLoad, startLoad } from '../load/pill-load.ts';
 import type { Trouble } from './trouble-process.ts';
 
@@ -151,7 +151,7 @@ async function measureTrouble(bench: Bench, options: Options, trouble: Kind) {
     pro = await startPro();
     await addSockets();
   };
-  const troublemaker = startWorker(import.meta.url, 'trouble-process', { nice: CLIENTS_NICE });
+  const troublemaker = startWorker('dedicated/trouble-process', { nice: CLIENTS_NICE });
   const ask = (order: Trouble | { report: true }) =>
     troublemaker.ask<{ answered: number; ended: number }>(order);
   try {

@@ -11,6 +11,7 @@ import { type CpuByProcess, meterCpu } from '../harness/cpu.ts';
 import { inTemporaryFolder, launchStack } from '../harness/local-stack.ts';
 import type { Report } from '../harness/results.ts';
 import { flag, type OptionsOf, type Say, type Scenario } from '../harness/scenario.ts';
+import { buildLoadClient, type OpenClient } from '../load/load-client.ts';
 import { type LoadSetup, runPills, startLoad } from '../load/pill-load.ts';
 import { type EndToEndReaders, openLogReader, openSockets } from './readers.ts';
 
@@ -50,25 +51,31 @@ export const END_TO_END: Scenario<Options> = {
   name: 'end-to-end',
   description: 'Open loop: POST→ok, POST→socket and produce→socket, timed from the planned send.',
   flags: FLAGS,
-  measure(options, say) {
-    if (!options.ownStack) return measure(options.stack, options, say);
-    return inTemporaryFolder(async (folder) => {
+  measure: (options, say) =>
+    inTemporaryFolder(async (folder) => {
+      const openClient = buildLoadClient(folder);
+      if (!options.ownStack) return measure(openClient, options.stack, options, say);
       say(`starting a stack of its own in ${folder}`);
       const launcher = path.join(packageRoot, 'dist/deploy/local/main.js');
       const command = [process.execPath, launcher, '--no-demo'] as const;
-      const own = await launchStack(folder, [...command], STACK_START_MAX_MS);
-      return measure(own.stackFile, options, say).finally(own.stop);
-    });
-  },
+      const data = path.join(folder, 'data');
+      const own = await launchStack(data, [...command], STACK_START_MAX_MS);
+      return measure(openClient, own.stackFile, options, say).finally(own.stop);
+    }),
 };
 
-async function measure(stackFile: string, options: Options, say: Say): Promise<Report> {
+async function measure(
+  openClient: OpenClient,
+  stackFile: string,
+  options: Options,
+  say: Say,
+): Promise<Report> {
   const { rates, seconds, warmUp, clients, symbols, connections, namespace } = options;
   const { ingest, stream, kafka, registry } = readStackFile(stackFile);
   const apiKey = process.env.PILLOLE_API_KEY ?? readDemoKeys(stackFile).institutional;
   const pids = pidsOfStack(stackFile);
   const logReader = await openLogReader(kafka);
-  const sockets = await openSockets(stream, apiKey, clients);
+  const sockets = await openSockets(openClient, stream, apiKey, clients);
   say(`${clients} sockets are live`);
   const setup = {
     log: { kafkaBrokers: kafka, registryUrl: registry, namespace },
@@ -89,7 +96,7 @@ async function measure(stackFile: string, options: Options, say: Say): Promise<R
       await run(via, WARM_UP_PER_S, warmUp);
     }
     say(`idle CPU of the processes: nothing is sent for ${IDLE_SECONDS} s`);
-    const meter = meterCpu({ ...pids, sockets: process.pid });
+    const meter = meterCpu({ ...pids, 'load client': sockets.pid });
     await sleep(IDLE_SECONDS * 1_000);
     const idleS = meter().cpu;
     for (const via of ['log', 'http', 'direct'] as const) {
@@ -126,12 +133,11 @@ async function measureRun(
       perS,
       pills,
       perPill: readers.readers,
-      // This process holds the sockets, and the consumer of the log alone.
-      pids: { ...pids, sockets: process.pid },
+      pids: { ...pids, 'load client': readers.pid },
       maxMs: ARRIVALS_MAX_MS,
     });
     const { answersMicros: _, ...reported } = sent;
-    const watch = readers.end(sent);
+    const watch = await readers.end(sent);
     return { via: setup.via, perS, pills, valid, load: reported, watch, cpu: cpu.cpu };
   } finally {
     load.stop();

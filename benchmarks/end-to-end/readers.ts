@@ -3,15 +3,14 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { openTail } from '../../lib/kafka/tail.ts';
 import { createTopics, deleteTopics } from '../../lib/kafka/topics.ts';
 import { openBenchKafka } from '../harness/bench-pills.ts';
-import { openSocket } from '../harness/bench-socket.ts';
+import { subscribeFrame } from '../harness/bench-socket.ts';
 import { monotonicMicros } from '../harness/open-loop.ts';
 import { addArrival, createArrivals, judgeArrivals } from '../load/deliveries.ts';
+import type { OpenClient } from '../load/load-client.ts';
 import { type LoadReport, type PillRun, pillNumber } from '../load/pill-load.ts';
 
 /** Sockets, or a consumer of the log, whose pills are checked against the plan of each run. */
 export type EndToEndReaders = Awaited<ReturnType<typeof openSockets | typeof openLogReader>>;
-
-const TROUBLE: ReadonlySet<string> = new Set(['gap', 'error', 'drain', 'status']);
 
 /** Checks the pills that readers get against the plan. */
 export function createDeliveryMonitor(readers: number) {
@@ -22,7 +21,7 @@ export function createDeliveryMonitor(readers: number) {
   let remarks: Record<string, number> = {};
   return {
     readers,
-    /** Counts `gap`, `error` and `drain` frames, and closed sockets. */
+    /** Counts trouble. */
     remark(what: string) {
       remarks[what] = (remarks[what] ?? 0) + 1;
     },
@@ -53,34 +52,42 @@ export function createDeliveryMonitor(readers: number) {
   };
 }
 
-/** Opens sockets on all symbols; resolves when all are live. */
-export async function openSockets(stream: string, apiKey: string, count: number) {
-  const monitor = createDeliveryMonitor(count);
-  const onFrame = (client: number, text: string) => {
-    const now = monotonicMicros();
-    const frame = JSON.parse(text) as {
-      readonly type: string;
-      readonly id?: string;
-      readonly pills?: readonly { readonly id: string }[];
-    };
-    if (frame.type === 'pill') monitor.receive(client, frame.id!, now);
-    else if (TROUBLE.has(frame.type)) monitor.remark(frame.type);
-    for (const { id } of frame.pills ?? []) monitor.receive(client, id, now);
+/** Opens sockets on all symbols, of the compiled load client; resolves when all are live. */
+export async function openSockets(
+  openClient: OpenClient,
+  stream: string,
+  apiKey: string,
+  count: number,
+) {
+  const target = { url: `${stream}/api/stream`, key: apiKey, saysLive: true };
+  const client = await openClient(target, count, [subscribeFrame(['*'])], { keepsArrivals: true });
+  let run: PillRun | undefined;
+  return {
+    readers: count,
+    /** The process that holds the sockets. */
+    pid: client.pid,
+    begin(next: PillRun) {
+      run = next;
+      return client.begin(next);
+    },
+    async arrived(failed: readonly number[]): Promise<number> {
+      // A send may fail after the log has the pill; such a run is not clean anyway.
+      const { received } = await client.state();
+      return received - failed.length * count;
+    },
+    async end(sent: Pick<LoadReport, 'answersMicros'>) {
+      const { doubled, closed, errors, firstError } = await client.report();
+      const arrivals = [];
+      // One after the other: the client takes a command after the answer to the one before.
+      for (let socket = 0; socket < count; socket += 1) {
+        arrivals.push(await client.arrivalsAt(socket));
+      }
+      const { sincePlanned: delivered, ...judged } = judgeArrivals(run!, sent, arrivals);
+      const remarks = closed + errors === 0 ? {} : { [firstError]: closed + errors };
+      return { ...judged, doubled, delivered, remarks };
+    },
+    close: client.stop,
   };
-  const sockets = await Promise.all(
-    Array.from({ length: count }, (_, client) =>
-      openSocket(
-        stream,
-        apiKey,
-        (text) => onFrame(client, text),
-        (code) => monitor.remark(`closed ${code}`),
-      ),
-    ),
-  );
-  const close = async () => {
-    for (const socket of sockets) socket.terminate();
-  };
-  return { ...monitor, close };
 }
 
 /** Reads a topic of its own, whose records are ids: the time that the log alone takes. */
@@ -92,7 +99,6 @@ export async function openLogReader(kafka: string) {
   const tail = await openTail({
     client,
     topic,
-    groupPrefix: topic,
     from: new Map(),
     onRecords(_partition, records) {
       const now = monotonicMicros();
@@ -104,5 +110,5 @@ export async function openLogReader(kafka: string) {
     await tail.close();
     await deleteTopics(client, [topic]);
   };
-  return { ...monitor, topic, close };
+  return { ...monitor, pid: process.pid, topic, close };
 }

@@ -1,5 +1,5 @@
+import { type LoadClient, percentilesOf, type Target } from '../load/load-client.ts';
 import { type PillLoad, runPills } from '../load/pill-load.ts';
-import { type LoadClient, percentilesOf, type Target } from './load-client.ts';
 import { type Pattern, pillCount, wantedOf } from './plan.ts';
 
 /** A server, and the load generator that writes to the log that it reads. */

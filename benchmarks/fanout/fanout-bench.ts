@@ -4,10 +4,10 @@ import { fixed, ms } from '../harness/columns.ts';
 import type { Report } from '../harness/results.ts';
 import { flag, type OptionsOf, onStage, type Scenario } from '../harness/scenario.ts';
 import type { Stage } from '../harness/stage.ts';
+import { buildLoadClient } from '../load/load-client.ts';
 import { startLoad } from '../load/pill-load.ts';
 import { isWhole, measureCell, type Server } from './cell.ts';
 import { lines, ratiosOf } from './fanout-report.ts';
-import { buildLoadClient } from './load-client.ts';
 import { PATTERNS, type Pattern, SYMBOLS, subscribeFrames } from './plan.ts';
 import { isKept, measureSlow } from './slow-consumers.ts';
 
@@ -90,7 +90,7 @@ async function openServer(stage: Stage, name: 'stream' | 'loop', profile: string
   const key = isOurs ? await stage.addDemoKey(log.namespace) : undefined;
   const { pid, port } = await stage.start('stream', log.namespace, {
     nodeArgs: profile === '' ? [] : ['--cpu-prof', `--cpu-prof-dir=${path.resolve(profile)}`],
-    ...(isOurs ? {} : { entry: 'fanout/publish-loop.js' }),
+    ...(isOurs ? {} : { entry: 'fanout/publish-loop-main.js' }),
   });
   const load = await startLoad({ via: 'direct', log, symbols: SYMBOLS });
   stage.onStop(load.stop);

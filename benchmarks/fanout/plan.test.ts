@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
+import { percentilesOf } from '../load/load-client.ts';
 import type { FanoutCell } from './cell.ts';
 import { summarise } from './fanout-report.ts';
-import { percentilesOf } from './load-client.ts';
 import { pillCount, SYMBOLS, subscribeFrames, wantedOf } from './plan.ts';
 
 it('two of fifty: each symbol has equally many sockets, and no two sockets have the same pair', () => {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { subscribeFrame } from '../harness/bench-socket.ts';
 import { residentBytesOf } from '../harness/cpu.ts';
+import type { ClientReport, LoadClient, OpenClient } from '../load/load-client.ts';
 import { isWhole, measureCell, type Server } from './cell.ts';
-import type { ClientReport, LoadClient, OpenClient } from './load-client.ts';
 
 /** The load with all sockets reading, or with some that stop, half of these in `latest` mode. */
 export type SlowCell = Awaited<ReturnType<typeof measureSlow>> & { readonly round: number };

@@ -12,6 +12,7 @@ import { answers200, waitUntil } from '../../deploy/local/wait-until.ts';
 import { provision } from '../../deploy/provision.ts';
 import { readPepper } from '../../domain/access/pepper.ts';
 import { jobsSchema } from '../../domain/webhooks/deliveries/drain-jobs.ts';
+import { NODE_ARGUMENTS } from '../../lib/child-process/node-arguments.ts';
 import { silentLog } from '../../lib/log/log.ts';
 import { openDatabase, schemaName } from '../../lib/postgres/database.ts';
 import type { PillsLog } from './bench-pills.ts';
@@ -140,7 +141,7 @@ async function startProcess(
   const metricsPort = await ports.allocate(`${spec.name}-metrics`, 0);
   const port = spec.serves === undefined ? 0 : await ports.allocate(spec.name, 0);
   const instance = { spec, metricsPort, ...(port === 0 ? {} : { port }) };
-  const args = ['--enable-source-maps', ...nodeArgs, entryOf(spec), ...spec.args];
+  const args = [...NODE_ARGUMENTS, ...nodeArgs, entryOf(spec), ...spec.args];
   const child = await startChild({
     name: spec.name,
     ...onCores(cores, process.execPath, args),

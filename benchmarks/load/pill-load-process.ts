@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Pool } from 'undici';
 import { openProducer } from '../../lib/kafka/producer.ts';
 import type { Pill } from '../../schemas/pill.ts';
 import { pillJson } from '../../schemas/public-pill.ts';
@@ -7,6 +6,7 @@ import { makePill, openBenchKafka, openPillSender } from '../harness/bench-pills
 import { createLatencies } from '../harness/histogram.ts';
 import { monotonicMicros, plannedMicros, runOpenLoop } from '../harness/open-loop.ts';
 import { answerParent } from '../harness/worker.ts';
+import { type Connection, connect } from '../http-load/connection.ts';
 import { type LoadReport, type LoadSetup, type PillRun, pillId } from './pill-load.ts';
 
 // A separate process: its event loop must not be shared with anything that it measures.
@@ -28,17 +28,34 @@ answerParent(async (request: { readonly setup?: LoadSetup; readonly run?: PillRu
   return warmUp();
 });
 
-function openHttp({ ingest, credential, connections = 64 }: LoadSetup): Send {
-  const pool = new Pool(ingest!, { connections, pipelining: 1, headersTimeout: 10_000 });
-  const headers = {
-    'content-type': 'application/json',
-    ...(credential === undefined ? {} : { authorization: `Bearer ${credential}` }),
+/** Posts over keep-alive connections; a pill waits while all are in use. */
+async function openHttp({ ingest, credential, connections = 64 }: LoadSetup): Promise<Send> {
+  const { host, port } = new URL(ingest!);
+  const idle = await Promise.all(Array.from({ length: connections }, () => connect(Number(port))));
+  const waiting: ((connection: Connection) => void)[] = [];
+  const head = [
+    ...['POST /api/pillole HTTP/1.1', `Host: ${host}`, 'Content-Type: application/json'],
+    ...(credential === undefined ? [] : [`Authorization: Bearer ${credential}`]),
+    'Content-Length: ',
+  ].join('\r\n');
+  const release = (connection: Connection) => {
+    const next = waiting.shift();
+    if (next === undefined) idle.push(connection);
+    else next(connection);
   };
   return async (pill) => {
     const body = pillJson(pill);
-    const answer = await pool.request({ method: 'POST', path: '/api/pillole', body, headers });
-    await answer.body.dump();
-    return answer.statusCode === 200 ? undefined : `HTTP ${answer.statusCode}`;
+    const request = `${head}${Buffer.byteLength(body)}\r\n\r\n${body}`;
+    const connection =
+      idle.pop() ?? (await new Promise<Connection>((resolve) => waiting.push(resolve)));
+    return new Promise((resolve) => {
+      connection.send(request, ({ status }) => {
+        const isBroken = status === 0;
+        if (isBroken) connect(Number(port)).then(release, () => undefined);
+        else release(connection);
+        resolve(status === 200 ? undefined : isBroken ? 'connection broken' : `HTTP ${status}`);
+      });
+    });
   };
 }
 

@@ -87,7 +87,7 @@ function openSocket(subscription: object) {
     socket.on('error', () => undefined);
     socket.on('close', () => {
       isLive = false;
-      if (!closed) setTimeout(connect, 200);
+      setTimeout(() => closed || connect(), 200);
     });
   };
   connect();
@@ -322,6 +322,7 @@ describe('the way of a pill', () => {
       }
     }
     // The stream was killed once a round; the sockets survived the kill of the broker.
+    await waitFor('the socket to be back', () => socket.connections.length > rounds);
     expect(socket.connections.length).toBe(1 + rounds);
     socket.close();
   }, 1_200_000);

@@ -1,5 +1,6 @@
 import { readApiConfig } from '../../gateway/api/config.ts';
 import { readIngestConfig } from '../../gateway/ingest/config.ts';
+import { NODE_ARGUMENTS } from '../../lib/child-process/node-arguments.ts';
 import { type Supervised, supervise } from '../../lib/child-process/supervise.ts';
 import { childEnvironment } from './config.ts';
 import { type Child, startChild } from './local-child.ts';
@@ -114,7 +115,7 @@ function start(
   return startChild({
     name: spec.name,
     command: process.execPath,
-    args: ['--enable-source-maps', entryOf(spec), ...spec.args],
+    args: [...NODE_ARGUMENTS, entryOf(spec), ...spec.args],
     env: {
       ...environmentOf(instance, addresses, layout, urls),
       // Webhooks may lead to a developer's receiver on this machine, but to none of our ports.

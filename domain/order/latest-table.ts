@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LogRecord } from '../../lib/kafka/consume.ts';
 import { decodeWith } from '../../lib/kafka/decode.ts';
 import type { KafkaClient } from '../../lib/kafka/kafka-client.ts';
+import type { LogRecord } from '../../lib/kafka/log-record.ts';
 import type { Pace } from '../../lib/kafka/pace.ts';
 import { openTail } from '../../lib/kafka/tail.ts';
 import { fetchOffsetBounds } from '../../lib/kafka/topics.ts';
@@ -30,7 +30,6 @@ export async function openLatestTable(options: {
   readonly schemas: SchemaClient;
   readonly namespace: string;
   readonly epoch: string;
-  readonly groupPrefix: string;
   readonly log: Log;
   /** Called with every record of the topic before it is folded. */
   readonly onRecord?: (partition: number, offset: number, pill: LatestPill) => void;
@@ -74,7 +73,6 @@ export async function openLatestTable(options: {
   const tail = await openTail({
     client,
     topic,
-    groupPrefix: options.groupPrefix,
     onRecords,
     onFatal: options.onFatal,
     pace: options.pace,

@@ -1,5 +1,5 @@
-import type { LogRecord } from '../../lib/kafka/consume.ts';
 import { decodeWith } from '../../lib/kafka/decode.ts';
+import type { LogRecord } from '../../lib/kafka/log-record.ts';
 import type { Log } from '../../lib/log/log.ts';
 import {
   createDecoder,

@@ -8,6 +8,7 @@ import {
 import type { Denial, DesiredStream } from '../../domain/dedicated/desired-streams.ts';
 import type { StateReport } from '../../domain/dedicated/stream-states.ts';
 import { type Child, type ChildExit, startChild } from '../../lib/child-process/child.ts';
+import { NODE_ARGUMENTS } from '../../lib/child-process/node-arguments.ts';
 import { setPriority } from '../../lib/child-process/priority.ts';
 import { supervise } from '../../lib/child-process/supervise.ts';
 import { packageRoot } from '../../lib/files/package-root.ts';
@@ -163,7 +164,7 @@ async function startProgram(
   const child = await startChild({
     name,
     command: process.execPath,
-    args: ['--enable-source-maps', entry],
+    args: [...NODE_ARGUMENTS, entry],
     env: {
       ...config.childEnv,
       STREAM_PORT: String(port),

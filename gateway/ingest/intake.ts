@@ -1,9 +1,16 @@
-import { type Ack, type OutRecord, ProduceError, type Producer } from '../../lib/kafka/producer.ts';
+import type { Ack, OutRecord } from '../../lib/kafka/log-record.ts';
+import { ProduceError, type Producer } from '../../lib/kafka/producer.ts';
 import type { Encode, TopicSettings } from '../../schemas/avro.ts';
 import { createPartitioner } from '../../schemas/partition.ts';
 import { identityOf, isSameContent, type Pill, type PillRecord } from '../../schemas/pill.ts';
 import type { Micros } from '../../schemas/timestamp.ts';
-import { type Identities, type KnownPill, whenSettled } from './identities.ts';
+import {
+  type ClaimedPill,
+  type Identities,
+  isInFlight,
+  type KnownPill,
+  whenSettled,
+} from './identities.ts';
 import type { Skew } from './skew.ts';
 import type { Symbols } from './symbols.ts';
 
@@ -84,11 +91,11 @@ function preview(
 
 async function submitKnown(
   state: IntakeState,
-  known: KnownPill,
+  known: ClaimedPill | KnownPill,
   pill: Pill,
   arrival: Arrival,
 ): Promise<Outcome> {
-  if (known.offset >= 0 || (await whenSettled(known))) return repeatOf(known, pill);
+  if (!isInFlight(known) || (await whenSettled(known))) return repeatOf(known, pill);
   // The first pill failed, so this one is sent instead, within the time that is left.
   return performance.now() < arrival.deadline ? submit(state, pill, arrival) : UNAVAILABLE;
 }
@@ -100,7 +107,7 @@ async function submitAll(
 ): Promise<readonly Outcome[]> {
   const { identities, symbols } = state;
   const outcomes = new Array<Outcome>(pills.length).fill(UNAVAILABLE);
-  const claims: { index: number; claimed: KnownPill }[] = [];
+  const claims: { index: number; claimed: ClaimedPill }[] = [];
   const records: OutRecord[] = [];
   const waits: Promise<void>[] = [];
   for (const [index, pill] of pills.entries()) {
@@ -108,14 +115,12 @@ async function submitAll(
     const known = identities.find(identity);
     if (known !== undefined) {
       // A pill in flight may be an earlier row of this batch, which settles below.
-      const isStored = known.offset >= 0 || whenSettled(known);
-      if (isStored === true) outcomes[index] = repeatOf(known, pill);
-      else {
-        const wait = isStored.then((stored) => {
-          if (stored) outcomes[index] = repeatOf(known, pill);
+      if (isInFlight(known)) {
+        const wait = whenSettled(known).then((isStored) => {
+          if (isStored) outcomes[index] = repeatOf(known, pill);
         });
         waits.push(wait);
-      }
+      } else outcomes[index] = repeatOf(known, pill);
       continue;
     }
     const partition = state.partitionOf(pill.symbol);
@@ -134,7 +139,7 @@ async function submitAll(
 /** Produces all records in one call, and writes the outcome of each claim. */
 async function produceClaimed(
   state: IntakeState,
-  claims: readonly { readonly index: number; readonly claimed: KnownPill }[],
+  claims: readonly { readonly index: number; readonly claimed: ClaimedPill }[],
   records: readonly OutRecord[],
   arrival: Arrival,
   outcomes: Outcome[],
@@ -172,7 +177,7 @@ function recordOf(
 
 function acknowledge(
   { symbols, skew, identities }: IntakeState,
-  claimed: KnownPill,
+  claimed: ClaimedPill,
   ack: Ack,
   arrival: Arrival,
 ): Outcome {
@@ -182,7 +187,7 @@ function acknowledge(
   return { kind: 'stored', known: claimed, replayed: false };
 }
 
-function release(state: IntakeState, claimed: KnownPill, error: unknown): Outcome {
+function release(state: IntakeState, claimed: ClaimedPill, error: unknown): Outcome {
   state.symbols.release(claimed.pill.symbol, claimed.partition);
   state.identities.release(claimed);
   if (!(error instanceof ProduceError)) throw error;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createIdentities, whenSettled } from './identities.ts';
+import { createIdentities, isInFlight, whenSettled } from './identities.ts';
 import { createSkew } from './skew.ts';
 import { createSymbols } from './symbols.ts';
 
@@ -21,6 +21,16 @@ describe('identities', () => {
       if (i >= 50) expect(identities.find(`i${i - 49}`)?.offset).toBe(i - 49);
     }
     expect(identities.find('i0')).toBeUndefined();
+  });
+
+  test('an acknowledged pill is found with its content and position', () => {
+    const identities = createIdentities(100);
+    const claimed = identities.claim('a', pill, 3);
+    expect(isInFlight(identities.find('a')!)).toBe(true);
+    identities.acknowledge(claimed, 7);
+    const { id: _, symbol: __, ...content } = pill;
+    expect(identities.find('a')).toEqual({ pill: content, partition: 3, offset: 7 });
+    expect(isInFlight(identities.find('a')!)).toBe(false);
   });
 
   test('every waiter is called once, with whether the pill was acknowledged', async () => {

@@ -6,7 +6,7 @@ import { fetchOffsetBounds } from '../../lib/kafka/topics.ts';
 import type { Log } from '../../lib/log/log.ts';
 import { createEncoder, type TopicSettings } from '../../schemas/avro.ts';
 import { createSchemaClient, type SchemaClient } from '../../schemas/registry.ts';
-import { groupName, topicName } from '../../schemas/topic-catalogue.ts';
+import { topicName } from '../../schemas/topic-catalogue.ts';
 import type { IngestConfig } from './config.ts';
 import { createIdentities } from './identities.ts';
 import { createIntake } from './intake.ts';
@@ -68,7 +68,6 @@ async function readSymbols(
     namespace,
     epoch,
     log,
-    groupPrefix: groupName(namespace, 'ingest'),
     onFatal: fail,
   });
   const timer = setTimeout(

@@ -15,7 +15,7 @@ import type { Lifecycle } from '../../lib/run/run-process.ts';
 import { createPartitioner } from '../../schemas/partition.ts';
 import type { Offsets } from '../../schemas/position.ts';
 import type { Micros } from '../../schemas/timestamp.ts';
-import { groupName, topicName } from '../../schemas/topic-catalogue.ts';
+import { topicName } from '../../schemas/topic-catalogue.ts';
 import { createClientAddress } from '../http/client-address.ts';
 import { createAccountConnections } from './admission/account-connections.ts';
 import { createAdmission, hasCredential } from './admission/admission.ts';
@@ -305,8 +305,7 @@ function openResumer(
   { latestPills, replayBuffer, partitions }: LogFeed,
 ): Resumer {
   const topic = topicName(config.namespace, 'pills');
-  const groupPrefix = groupName(config.namespace, 'stream-replay');
-  const reader = { client, schemas, settings, topic, groupPrefix, latestPills, log: life.log };
+  const reader = { client, schemas, settings, topic, latestPills, log: life.log };
   const { dedicatedLogReplayPillsMax, logReplayPillsMax } = LIMITS;
   return createResumer({
     latestPills,

@@ -52,7 +52,7 @@ test('skips aborted transactions: at the end, at the start, and larger than a fe
   const values: string[] = [];
   const faults: Error[] = [];
   const tail = await openTail({
-    ...{ client, topic, groupPrefix: topic, from: new Map() },
+    ...{ client, topic, from: new Map() },
     onRecords: (_partition, records) => {
       for (const { value } of records) values.push(String(value));
     },
@@ -73,7 +73,7 @@ test.each([
 ])('a start %s is refused before any read', async (_, offset) => {
   const { client, topic } = await newTopic();
   const opened = openTail({
-    ...{ client, topic, groupPrefix: topic, from: new Map([[0, offset]]) },
+    ...{ client, topic, from: new Map([[0, offset]]) },
     onRecords: () => undefined,
     onFatal: () => undefined,
   });
@@ -111,7 +111,7 @@ test('a rebalance during a restore is not a fault, and each partition has one re
 test('a consumer closed right after its start does not keep reading', async () => {
   const { client, topic } = await newTopic();
   const tail = await openTail({
-    ...{ client, topic, groupPrefix: topic, from: new Map() },
+    ...{ client, topic, from: new Map() },
     onRecords: () => undefined,
     onFatal: () => undefined,
   });
@@ -134,7 +134,7 @@ test('the lag of a process is the sum over its open readers; a closed reader no 
   });
   const openHeld = () =>
     openTail({
-      ...{ client, topic, groupPrefix: topic, from: new Map() },
+      ...{ client, topic, from: new Map() },
       onRecords: () => held,
       onFatal: () => undefined,
     });

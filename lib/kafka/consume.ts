@@ -1,19 +1,10 @@
 import type { Batch, Consumer } from 'kafkajs';
-import type { Micros } from '../../schemas/timestamp.ts';
 import { backoffMs } from '../timing/backoff.ts';
 import { type KafkaClient, openKafka } from './kafka-client.ts';
+import type { LogRecord } from './log-record.ts';
 import { createPacer, type Pace } from './pace.ts';
 import { watchProgress } from './progress-watch.ts';
 import { PositionLostError } from './topics.ts';
-
-/** One record of the log, as a consumer receives it. */
-export interface LogRecord {
-  readonly offset: number;
-  readonly key: Buffer | null;
-  readonly value: Buffer | null;
-  /** The record's timestamp; the broker's append time where the topic says so. */
-  readonly appendedAt: Micros;
-}
 
 /** Controls that a consumer hands to its callbacks. */
 export interface Steering {

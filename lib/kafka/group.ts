@@ -1,5 +1,6 @@
-import { consume, type LogRecord, type Steering } from './consume.ts';
+import { consume, type Steering } from './consume.ts';
 import type { KafkaClient } from './kafka-client.ts';
+import type { LogRecord } from './log-record.ts';
 import type { Pace } from './pace.ts';
 import { fetchOffsetBounds, type OffsetBounds, requireInside } from './topics.ts';
 

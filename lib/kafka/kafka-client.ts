@@ -1,4 +1,4 @@
-import { type Admin, Kafka, logLevel, type RetryOptions } from 'kafkajs';
+import { type Admin, Kafka, type KafkaConfig, logLevel, type RetryOptions } from 'kafkajs';
 import type { Log } from '../log/log.ts';
 import { mendRequestQueue } from './request-queue.ts';
 
@@ -27,26 +27,42 @@ const LEVELS = {
   [logLevel.DEBUG]: 'trace',
 } as const;
 
+interface LibraryLimits {
+  readonly requestTimeoutMs: number;
+  readonly retry: RetryOptions;
+}
+
 /**
- * Opens the library's own handle. Its errors reach us as rejected promises and events, which are
- * logged once, where they are handled; its own lines (one per failed request) go to debug.
+ * The library's options. Its errors reach us as rejected promises and events, which are logged once,
+ * where they are handled; its own lines (one per failed request) go to debug.
  */
-export function openKafka(
-  client: KafkaClient,
-  options: { readonly requestTimeoutMs: number; readonly retry: RetryOptions },
-): Kafka {
-  return new Kafka({
-    brokers: [...client.brokers],
+export function libraryOptions(client: KafkaClient, limits: LibraryLimits) {
+  return {
+    brokers: fromRandom(client.brokers),
     clientId: client.clientId,
     connectionTimeout: 1_000,
-    requestTimeout: options.requestTimeoutMs,
-    retry: options.retry,
+    requestTimeout: limits.requestTimeoutMs,
+    retry: limits.retry,
     logLevel: logLevel.WARN,
     logCreator: () => (entry) => {
       const { message, ...rest } = entry.log;
       client.log[LEVELS[entry.level]]({ ...rest, namespace: entry.namespace }, message);
     },
-  });
+  } satisfies KafkaConfig;
+}
+
+/**
+ * Each handle begins at a random address. The library begins at the first one and goes on only when
+ * the connection is refused, so a first broker that hangs would keep every new handle from the log.
+ */
+function fromRandom(brokers: readonly string[]): string[] {
+  const start = Math.floor(Math.random() * brokers.length);
+  return [...brokers.slice(start), ...brokers.slice(0, start)];
+}
+
+/** Opens the library's own handle. */
+export function openKafka(client: KafkaClient, limits: LibraryLimits): Kafka {
+  return new Kafka(libraryOptions(client, limits));
 }
 
 /** Connects an admin client, runs `use`, disconnects. */

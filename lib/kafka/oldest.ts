@@ -17,7 +17,6 @@ export async function fetchOldest(client: KafkaClient, topic: string): Promise<M
   const tail = await openTail({
     client,
     topic,
-    groupPrefix: `${topic}.oldest`,
     onFatal: (error) => found.emit('error', error),
     onRecords(partition, [record]) {
       if (record !== undefined && !firsts.has(partition)) firsts.set(partition, record.appendedAt);

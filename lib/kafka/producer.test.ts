@@ -1,13 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { topicName } from '../../schemas/topic-catalogue.ts';
 import { createNamespace, type Namespace } from '../../testing/namespace.ts';
-import {
-  type Ack,
-  openProducer,
-  PRODUCER_LIMITS,
-  ProduceError,
-  type Producer,
-} from './producer.ts';
+import type { Ack } from './log-record.ts';
+import { openProducer, PRODUCER_LIMITS, ProduceError, type Producer } from './producer.ts';
 import { readAll } from './read-all.ts';
 
 /**

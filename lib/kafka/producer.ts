@@ -1,23 +1,8 @@
-import type { Producer as KafkaProducer, TopicMessages } from 'kafkajs';
-import type { Micros } from '../../schemas/timestamp.ts';
 import { GroupCommit } from '../batch/group-commit.ts';
 import { createCounter, createHistogram, LATENCY_BUCKETS_S } from '../metrics/metrics.ts';
-import { type KafkaClient, openKafka } from './kafka-client.ts';
-
-export interface OutRecord {
-  readonly topic: string;
-  readonly partition: number;
-  readonly key: string;
-  readonly value: Buffer;
-}
-
-/** Position of an acknowledged record. */
-export interface Ack {
-  readonly partition: number;
-  readonly offset: number;
-  /** The broker's append time; -1 where the topic keeps the producer's. */
-  readonly appendedAt: Micros;
-}
+import type { KafkaClient } from './kafka-client.ts';
+import type { Ack, OutRecord } from './log-record.ts';
+import { openProduceLink, type ProduceLink } from './produce-link.ts';
 
 /**
  * The records were not acknowledged. `overloaded`: none was sent; `unavailable`: whether they are
@@ -94,7 +79,7 @@ function createFailureLog({ log }: KafkaClient) {
 /** The connection that sends batches; replaced after a failure that discards it. */
 async function openConnection(client: KafkaClient, { deadlineMs }: ProducerLimits) {
   /** Undefined after a failure that discards the connection: the next batch opens another. */
-  let connection: KafkaProducer | undefined = await connect(client, deadlineMs);
+  let link: ProduceLink | undefined = await openProduceLink(client, deadlineMs);
   let failedInARow = 0;
   const warn = createFailureLog(client);
   return {
@@ -104,8 +89,8 @@ async function openConnection(client: KafkaClient, { deadlineMs }: ProducerLimit
       const observe = (outcome: 'ok' | 'failed') =>
         batchSeconds.observe({ outcome }, (performance.now() - started) / 1000);
       try {
-        connection ??= await connect(client, deadlineMs);
-        const acks = await withHangLimit(transmit(connection, batch, deadlineMs));
+        link ??= await openProduceLink(client, deadlineMs);
+        const acks = await withHangLimit(link.send(batch.flatMap(({ records }) => records)));
         failedInARow = 0;
         producedRecords.inc(acks.length);
         observe('ok');
@@ -115,14 +100,14 @@ async function openConnection(client: KafkaClient, { deadlineMs }: ProducerLimit
         warn(error as Error, batch.length);
         failedInARow += 1;
         if (error instanceof HangError || failedInARow >= FAILURES_PER_CONNECTION) {
-          connection?.disconnect().catch(() => undefined);
-          connection = undefined;
+          link?.close().catch(() => undefined);
+          link = undefined;
           failedInARow = 0;
         }
         throw error;
       }
     },
-    disconnect: () => connection?.disconnect(),
+    close: () => link?.close(),
   };
 }
 
@@ -196,7 +181,7 @@ export async function openProducer(client: KafkaClient, limits: ProducerLimits =
       await group.close(limits.deadlineMs);
       clearInterval(ticker);
       open.expire('Shutting down; not acknowledged.', Number.POSITIVE_INFINITY);
-      await Promise.race([connection.disconnect(), pause(1_000)]);
+      await Promise.race([connection.close(), pause(1_000)]);
     },
   };
 }
@@ -240,47 +225,6 @@ function bytesOf({ records }: Call): number {
   return bytes;
 }
 
-async function transmit(
-  connection: KafkaProducer,
-  batch: readonly Call[],
-  timeoutMs: number,
-): Promise<Ack[]> {
-  const topics = new Map<string, TopicMessages>();
-  const positions: { topic: string; partition: number; index: number }[] = [];
-  const counts = new Map<string, number>();
-  for (const { records } of batch) {
-    for (const { topic, partition, key, value } of records) {
-      let entry = topics.get(topic);
-      if (entry === undefined) {
-        entry = { topic, messages: [] };
-        topics.set(topic, entry);
-      }
-      entry.messages.push({ key, value, partition });
-      const topicPartition = `${topic}/${partition}`;
-      const index = counts.get(topicPartition) ?? 0;
-      counts.set(topicPartition, index + 1);
-      positions.push({ topic, partition, index });
-    }
-  }
-  const answers = await connection.sendBatch({
-    acks: -1,
-    timeout: timeoutMs,
-    topicMessages: [...topics.values()],
-  });
-  const bases = new Map(
-    answers.map(({ topicName, partition, baseOffset, logAppendTime }) => [
-      `${topicName}/${partition}`,
-      { base: Number(baseOffset), appendedAt: Number(logAppendTime ?? -1) },
-    ]),
-  );
-  return positions.map(({ topic, partition, index }) => {
-    const answer = bases.get(`${topic}/${partition}`);
-    if (answer === undefined) throw new Error(`No answer for ${topic}/${partition}.`);
-    const appendedAt = answer.appendedAt < 0 ? -1 : answer.appendedAt * 1000;
-    return { partition, offset: answer.base + index, appendedAt };
-  });
-}
-
 class HangError extends Error {
   override readonly name = 'HangError';
 }
@@ -293,22 +237,6 @@ function withHangLimit<T>(work: Promise<T>): Promise<T> {
     );
     work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
-}
-
-async function connect(client: KafkaClient, requestTimeoutMs: number): Promise<KafkaProducer> {
-  const kafka = openKafka(client, {
-    requestTimeoutMs,
-    retry: { retries: 0, initialRetryTime: 50, maxRetryTime: 100 },
-  });
-  const producer = kafka.producer({
-    allowAutoTopicCreation: false,
-    createPartitioner:
-      () =>
-      ({ message }) =>
-        message.partition ?? 0,
-  });
-  await producer.connect();
-  return producer;
 }
 
 function pause(ms: number): Promise<void> {

@@ -1,5 +1,5 @@
-import type { LogRecord } from './consume.ts';
 import type { KafkaClient } from './kafka-client.ts';
+import type { LogRecord } from './log-record.ts';
 import { openTail } from './tail.ts';
 
 /** Bound of `readAll`, which is meant for small topics. */
@@ -24,7 +24,6 @@ export async function readAll(
   const tail = await openTail({
     client,
     topic,
-    groupPrefix: `${topic}.read`,
     onFatal: fail,
     onRecords(partition, batch) {
       if (records.length + batch.length > RECORDS_MAX) {

@@ -1,20 +1,17 @@
-import { randomUUID } from 'node:crypto';
-import { consume, type LogRecord } from './consume.ts';
+import { readPartitions } from './fetch-loop.ts';
 import type { KafkaClient } from './kafka-client.ts';
+import type { LogRecord } from './log-record.ts';
 import { EAGER, type Pace } from './pace.ts';
 import { fetchOffsetBounds, requireInside } from './topics.ts';
 
 /**
- * Reads all partitions of a topic, without sharing them, until closed. Each connection joins a fresh
- * group, so a restart never waits for its predecessor's session to expire, and no commit can move its
- * position.
+ * Reads all partitions of a topic, without sharing them, until closed. The reader is in no group, so
+ * a restart never waits for its predecessor's session to expire, and no commit can move its position.
  * @throws PositionLostError when a start offset lies outside the log.
  */
 export async function openTail(options: {
   readonly client: KafkaClient;
   readonly topic: string;
-  /** Prefix of the throw-away group names of this reader. */
-  readonly groupPrefix: string;
   /** First offset wanted from each partition; other partitions are read from their beginning. */
   readonly from?: ReadonlyMap<number, number>;
   /** The next batch waits until this returns, or until its promise settles. */
@@ -38,26 +35,25 @@ export async function openTail(options: {
   });
   if (waiting.size === 0) markCaughtUp();
 
-  const run = consume({
+  const passed = (partition: number, nextOffset: number) => {
+    next.set(partition, nextOffset);
+    if (waiting.has(partition) && nextOffset >= bounds.get(partition)!.high) {
+      waiting.delete(partition);
+      if (waiting.size === 0) markCaughtUp();
+    }
+  };
+  const run = readPartitions({
     client: options.client,
     topic: options.topic,
-    groupId: () => `${options.groupPrefix}.${randomUUID()}`,
-    concurrency: bounds.size,
+    partitions: [...bounds.keys()],
     pace: options.pace ?? EAGER,
     onFatal: options.onFatal,
-    nextOffset: (partition) => next.get(partition),
-    onJoin(partitions, _memberId, steering) {
-      for (const partition of partitions) steering.resumeAt(partition, next.get(partition) ?? 0);
-    },
-    async onBatch({ partition, records, nextOffset }) {
-      // A synchronous handler is not awaited: a turn of the event loop is latency.
+    nextOffset: (partition) => next.get(partition)!,
+    onBatch({ partition, records, nextOffset }) {
       const handled = options.onRecords(partition, records);
-      if (handled !== undefined) await handled;
-      next.set(partition, nextOffset);
-      if (waiting.has(partition) && nextOffset >= bounds.get(partition)!.high) {
-        waiting.delete(partition);
-        if (waiting.size === 0) markCaughtUp();
-      }
+      if (handled instanceof Promise) return handled.then(() => passed(partition, nextOffset));
+      passed(partition, nextOffset);
+      return undefined;
     },
   });
   return {
@@ -67,7 +63,7 @@ export async function openTail(options: {
     partitions: [...bounds.keys()].sort((a, b) => a - b),
     lag: run.lag,
     /** Whether the reader is connected, so that records can arrive. */
-    isConnected: run.isJoined,
+    isConnected: run.isConnected,
     close: run.close,
   };
 }

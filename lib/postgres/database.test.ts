@@ -58,6 +58,11 @@ async function failureOf(promise: Promise<unknown>): Promise<Error> {
   return failure;
 }
 
+test('the server ends the transaction of a frozen process after 30 s', async () => {
+  const { rows } = await sql`SHOW idle_in_transaction_session_timeout`.execute(db);
+  expect(rows).toEqual([{ idle_in_transaction_session_timeout: '30s' }]);
+});
+
 describe('a pool of one connection that hangs', () => {
   test('fails one statement, and the next gets a new connection', async () => {
     const before = await processId();

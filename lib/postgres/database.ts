@@ -36,6 +36,12 @@ export interface DatabaseTimeouts {
 /** For background work. */
 const BACKGROUND_TIMEOUTS: DatabaseTimeouts = { connectMs: 2_000, statementMs: 5_000 };
 
+/**
+ * For migrations: long enough to build an index on a large table, or to wait for another process
+ * that builds it; and for a server that has just started, on a busy machine.
+ */
+export const MIGRATION_TIMEOUTS: DatabaseTimeouts = { connectMs: 30_000, statementMs: 20_000 };
+
 /** For requests: the first operation that hangs ends the request, so the answer takes at most 2 s. */
 export const ANSWER_TIMEOUTS: DatabaseTimeouts = { connectMs: 700, statementMs: 1_100 };
 
@@ -44,11 +50,18 @@ export function schemaName(namespace: string): string {
   return namespace === '' ? 'pillole' : `pillole_${namespace.replaceAll(/[^a-z0-9_]/g, '_')}`;
 }
 
+/**
+ * The server ends a transaction whose client says nothing for so long: a process that is frozen in
+ * the middle of one would otherwise keep its rows from its successor until it thaws.
+ */
+const IDLE_IN_TRANSACTION_MS = 30_000;
+
 /** Settings of a connection to our schema, in a pool or on its own. */
 export function connectionConfig(options: Omit<DatabaseOptions, 'log'>): pg.ClientConfig {
   const settings = [
     `-c search_path=${schemaName(options.namespace)}`,
     '-c timezone=UTC',
+    `-c idle_in_transaction_session_timeout=${IDLE_IN_TRANSACTION_MS}`,
     ...(options.lazyCommits === true ? ['-c synchronous_commit=off'] : []),
   ];
   const { connectMs, statementMs } = options.timeouts ?? BACKGROUND_TIMEOUTS;

@@ -3,10 +3,7 @@ import path from 'node:path';
 import { type Migration, Migrator, sql } from 'kysely';
 import { packageRoot } from '../files/package-root.ts';
 import { silentLog } from '../log/log.ts';
-import { type Database, openDatabase, schemaName } from './database.ts';
-
-/** Long enough to build an index on a large table, or to wait for another process that builds it. */
-const TIMEOUTS = { connectMs: 2_000, statementMs: 20_000 } as const;
+import { type Database, MIGRATION_TIMEOUTS, openDatabase, schemaName } from './database.ts';
 
 const FOLDER = path.join(packageRoot, 'deploy', 'sql', 'postgres');
 
@@ -23,7 +20,7 @@ export async function migrate(url: string, namespace: string): Promise<void> {
     name: 'migrate',
     log: silentLog,
     connectionsMax: 2,
-    timeouts: TIMEOUTS,
+    timeouts: MIGRATION_TIMEOUTS,
   });
   try {
     await createSchema(db, schema);

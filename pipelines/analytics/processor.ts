@@ -6,8 +6,8 @@ import {
 } from '../../domain/order/partition-reader.ts';
 import { timesOf } from '../../domain/order/time.ts';
 import { databaseName, openClickHouse } from '../../lib/clickhouse/clickhouse-client.ts';
-import type { LogRecord } from '../../lib/kafka/consume.ts';
 import { joinGroup, type Ownership } from '../../lib/kafka/group.ts';
+import type { LogRecord } from '../../lib/kafka/log-record.ts';
 import { BULK } from '../../lib/kafka/pace.ts';
 import type { OffsetBounds } from '../../lib/kafka/topics.ts';
 import type { Micros } from '../../schemas/timestamp.ts';

@@ -4,15 +4,15 @@ import {
   type PartitionReader,
 } from '../../domain/order/partition-reader.ts';
 import { type ClickHouse, REQUEST_TIMEOUT_MS } from '../../lib/clickhouse/clickhouse-client.ts';
-import type { LogRecord } from '../../lib/kafka/consume.ts';
 import type { KafkaClient } from '../../lib/kafka/kafka-client.ts';
+import type { LogRecord } from '../../lib/kafka/log-record.ts';
 import { BULK } from '../../lib/kafka/pace.ts';
 import { openTail } from '../../lib/kafka/tail.ts';
 import { fetchOffsetBounds, type OffsetBounds } from '../../lib/kafka/topics.ts';
 import type { Log } from '../../lib/log/log.ts';
 import type { TopicSettings } from '../../schemas/avro.ts';
 import type { SchemaClient } from '../../schemas/registry.ts';
-import { groupName, topicName } from '../../schemas/topic-catalogue.ts';
+import { topicName } from '../../schemas/topic-catalogue.ts';
 import { createPillStore, PILLS_TABLE, type PillStore } from './clickhouse-pills.ts';
 import { type BufferedRow, rowOf } from './pill-rows.ts';
 import { createPillSink } from './pill-sink.ts';
@@ -151,7 +151,6 @@ async function readLog(options: RebuildOptions, bounds: ReadonlyMap<number, Offs
   const tail = await openTail({
     client,
     topic: topicName(namespace, 'pills'),
-    groupPrefix: groupName(namespace, 'rebuild'),
     from: new Map([...bounds].map(([partition, { low }]) => [partition, low])),
     pace: BULK,
     onRecords,

@@ -1,7 +1,7 @@
 import type { EffectivePill } from '../../domain/order/judge.ts';
 import { symbolStateOf } from '../../domain/order/latest-fold.ts';
 import { createPartitionReader } from '../../domain/order/partition-reader.ts';
-import type { LogRecord } from '../../lib/kafka/consume.ts';
+import type { LogRecord } from '../../lib/kafka/log-record.ts';
 import type { Log } from '../../lib/log/log.ts';
 import type { LatestPill, RejectedRecord, TopicSettings } from '../../schemas/avro.ts';
 import type { SchemaClient } from '../../schemas/registry.ts';

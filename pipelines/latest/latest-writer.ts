@@ -1,6 +1,7 @@
 import { orderOf } from '../../domain/order/latest-fold.ts';
 import { isNewer } from '../../domain/order/time.ts';
-import type { OutRecord, Producer } from '../../lib/kafka/producer.ts';
+import type { OutRecord } from '../../lib/kafka/log-record.ts';
+import type { Producer } from '../../lib/kafka/producer.ts';
 import { createCounter } from '../../lib/metrics/metrics.ts';
 import { createEncoder, type LatestPill, type RejectedRecord } from '../../schemas/avro.ts';
 import type { SchemaClient } from '../../schemas/registry.ts';

@@ -1,7 +1,7 @@
 import { openLatestTable } from '../../domain/order/latest-table.ts';
 import { warmUpFrom } from '../../domain/order/partition-reader.ts';
-import type { LogRecord } from '../../lib/kafka/consume.ts';
 import { joinGroup, type Ownership } from '../../lib/kafka/group.ts';
+import type { LogRecord } from '../../lib/kafka/log-record.ts';
 import { BULK, STEADY } from '../../lib/kafka/pace.ts';
 import { openProducer } from '../../lib/kafka/producer.ts';
 import type { OffsetBounds } from '../../lib/kafka/topics.ts';
@@ -62,7 +62,6 @@ export async function startLatest(context: ProcessorContext): Promise<void> {
       schemas,
       namespace,
       epoch: settings.epoch,
-      groupPrefix: groupName(namespace, 'latest.own'),
       log,
       onRecord(partition, offset, seen) {
         if (!partitions.has(partition)) return;

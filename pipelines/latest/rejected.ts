@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { LogRecord } from '../../lib/kafka/consume.ts';
+import type { LogRecord } from '../../lib/kafka/log-record.ts';
 import type { RejectedRecord } from '../../schemas/avro.ts';
 
 /** Raw bytes kept of a rejected record. */

@@ -3,9 +3,9 @@ import {
   customersDatabaseName,
   openClickHouse,
 } from '../../lib/clickhouse/clickhouse-client.ts';
-import type { LogRecord } from '../../lib/kafka/consume.ts';
 import { decodeWith } from '../../lib/kafka/decode.ts';
 import { joinGroup, type Ownership } from '../../lib/kafka/group.ts';
+import type { LogRecord } from '../../lib/kafka/log-record.ts';
 import type { Pace } from '../../lib/kafka/pace.ts';
 import type { OffsetBounds } from '../../lib/kafka/topics.ts';
 import { createDecoder, type SchemaName, type SchemaValues } from '../../schemas/avro.ts';

@@ -232,6 +232,8 @@ describe.concurrent('two dispatchers', () => {
       return rows.length > 0;
     });
     first.child.kill('SIGSTOP');
+    // All earlier pills may have been delivered when their rows were seen.
+    cursors.push(...(await fixture.write(somePills(30))));
     const second = await fixture.start();
     await waitFor(
       'the second to deliver',

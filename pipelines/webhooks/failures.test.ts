@@ -93,7 +93,7 @@ describe.concurrent('an attempt that fails', () => {
       { attempt: 1, outcome: 'retry', status: status ?? 0, reason, body: first!.text },
       { attempt: 2, outcome: 'delivered', status: 204, reason: '', body: '' },
     ]);
-    expect((await stateOf(endpoint)).failing_since).toBeNull();
+    await waitFor('the recovery', async () => (await stateOf(endpoint)).failing_since === null);
   });
 
   test('is retried by the schedule; after the tenth attempt the message is stored as failed', async () => {
@@ -197,7 +197,7 @@ test.concurrent('after five failures in a row an endpoint rests; once it answers
   const seen = fixture.receiver.at(endpoint.path).filter(({ count }) => count >= tried);
   expect(seen.every(({ isVerified }) => isVerified)).toBe(true);
   await waitFor('no waiting messages', async () => (await rowsOf(endpoint)).length === 0);
-  expect((await stateOf(endpoint)).failing_since).toBeNull();
+  await waitFor('the recovery', async () => (await stateOf(endpoint)).failing_since === null);
 });
 
 test.concurrent('a pill older than max_age_s is listed as expired, not posted', async () => {

@@ -1,11 +1,8 @@
 import { runMigrations } from 'graphile-worker';
 import { type Kysely, sql } from 'kysely';
 import { silentLog } from '../../../lib/log/log.ts';
-import { openDatabase, schemaName } from '../../../lib/postgres/database.ts';
+import { MIGRATION_TIMEOUTS, openDatabase, schemaName } from '../../../lib/postgres/database.ts';
 import type { Tables } from '../../../lib/postgres/tables.ts';
-
-/** Another process may be creating the tables; waiting for it takes time. */
-const TIMEOUTS = { connectMs: 2_000, statementMs: 20_000 } as const;
 
 /** Payload of the one kind of job: an endpoint whose deliveries are due. */
 export interface DrainJob {
@@ -29,7 +26,7 @@ export async function migrateDrainJobs(url: string, namespace: string): Promise<
     name: 'migrate-queue',
     log: silentLog,
     connectionsMax: 1,
-    timeouts: TIMEOUTS,
+    timeouts: MIGRATION_TIMEOUTS,
   });
   try {
     await db.transaction().execute(async (tx) => {

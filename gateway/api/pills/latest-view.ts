@@ -6,7 +6,6 @@ import { nowMicros } from '../../../lib/timing/clock.ts';
 import type { TopicSettings } from '../../../schemas/avro.ts';
 import { formatPosition, type Position } from '../../../schemas/position.ts';
 import type { SchemaClient } from '../../../schemas/registry.ts';
-import { groupName } from '../../../schemas/topic-catalogue.ts';
 import { AT_LEAST_WAIT_MS, WAITERS_MAX } from '../limits.ts';
 import { createLatencyWindow } from './latency.ts';
 
@@ -34,7 +33,6 @@ export async function openLatestView(
   const table = await openLatestTable({
     ...deps,
     epoch: settings.epoch,
-    groupPrefix: groupName(deps.namespace, 'api.view'),
     log: life.log,
     onFatal: life.fail,
     pace: STEADY,

@@ -2,7 +2,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { request } from 'undici';
-import type { Ack } from '../../../lib/kafka/producer.ts';
+import type { Ack } from '../../../lib/kafka/log-record.ts';
 import type { Database } from '../../../lib/postgres/database.ts';
 import type { PillRecord } from '../../../schemas/pill.ts';
 import { formatPosition } from '../../../schemas/position.ts';

@@ -4,8 +4,8 @@ import {
   type PartitionReader,
   type Reading,
 } from '../../../domain/order/partition-reader.ts';
-import type { LogRecord } from '../../../lib/kafka/consume.ts';
 import type { KafkaClient } from '../../../lib/kafka/kafka-client.ts';
+import type { LogRecord } from '../../../lib/kafka/log-record.ts';
 import { STEADY } from '../../../lib/kafka/pace.ts';
 import { openTail } from '../../../lib/kafka/tail.ts';
 import { fetchOffsetBounds } from '../../../lib/kafka/topics.ts';
@@ -15,7 +15,7 @@ import { createPartitioner } from '../../../schemas/partition.ts';
 import { isTestSymbol } from '../../../schemas/pill.ts';
 import type { SchemaClient } from '../../../schemas/registry.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
-import { groupName, topicName } from '../../../schemas/topic-catalogue.ts';
+import { topicName } from '../../../schemas/topic-catalogue.ts';
 import { VERIFY_LIMITS } from './limits.ts';
 import { createRecentPills, type RecentPills } from './recent-pills.ts';
 import { createSymbolWindow, createSymbolWindows } from './symbol-window.ts';
@@ -83,7 +83,6 @@ export async function openLogCache(options: LogCacheOptions) {
     onRecords,
     onFatal: options.onFatal,
     pace: STEADY,
-    groupPrefix: groupName(namespace, 'api.verify'),
   });
   const partitionOf = createPartitioner(settings.partitions);
   return {

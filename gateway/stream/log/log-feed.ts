@@ -7,8 +7,8 @@ import {
   type Reading,
   warmUpFrom,
 } from '../../../domain/order/partition-reader.ts';
-import type { LogRecord } from '../../../lib/kafka/consume.ts';
 import type { KafkaClient } from '../../../lib/kafka/kafka-client.ts';
+import type { LogRecord } from '../../../lib/kafka/log-record.ts';
 import { QUICK } from '../../../lib/kafka/pace.ts';
 import { openTail } from '../../../lib/kafka/tail.ts';
 import { fetchOffsetBounds, requireInside } from '../../../lib/kafka/topics.ts';
@@ -16,7 +16,7 @@ import type { Log } from '../../../lib/log/log.ts';
 import type { TopicSettings } from '../../../schemas/avro.ts';
 import type { SchemaClient } from '../../../schemas/registry.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
-import { groupName, topicName } from '../../../schemas/topic-catalogue.ts';
+import { topicName } from '../../../schemas/topic-catalogue.ts';
 import { CHAOS_SYMBOL } from '../protocol/subscription.ts';
 import { createLatestPills, type LatestPills } from './latest-pills.ts';
 import { createReplayBuffer, type ReplayBuffer } from './replay-buffer.ts';
@@ -66,12 +66,10 @@ export async function openLogFeed(options: LogFeedOptions) {
     replayBuffer: createReplayBuffer(options.replayBufferPillsMax),
     readers: new Map(),
   };
-  const groupPrefix = groupName(namespace, 'stream');
-  const from = await restore(state, groupPrefix);
+  const from = await restore(state);
   const tail = await openTail({
     client,
     topic: topicName(namespace, 'pills'),
-    groupPrefix,
     from,
     onRecords: (partition, records) => read(state, partition, records, 0),
     onFatal: options.onFatal,
@@ -82,7 +80,7 @@ export async function openLogFeed(options: LogFeedOptions) {
 }
 
 /** Restores all partitions from the latest topic. @returns where to read the log from */
-async function restore(state: FeedState, groupPrefix: string): Promise<Map<number, number>> {
+async function restore(state: FeedState): Promise<Map<number, number>> {
   const { client, schemas, namespace, settings, log, signal, onFatal } = state.options;
   const topic = topicName(namespace, 'pills');
   const from = new Map<number, number>();
@@ -92,7 +90,6 @@ async function restore(state: FeedState, groupPrefix: string): Promise<Map<numbe
     schemas,
     namespace,
     epoch,
-    groupPrefix,
     log,
     onFatal,
   });

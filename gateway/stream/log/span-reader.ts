@@ -5,8 +5,8 @@ import {
   type Reading,
   warmUpFrom,
 } from '../../../domain/order/partition-reader.ts';
-import type { LogRecord } from '../../../lib/kafka/consume.ts';
 import type { KafkaClient } from '../../../lib/kafka/kafka-client.ts';
+import type { LogRecord } from '../../../lib/kafka/log-record.ts';
 import { openTail } from '../../../lib/kafka/tail.ts';
 import { fetchOffsetBounds, type OffsetBounds } from '../../../lib/kafka/topics.ts';
 import type { Log } from '../../../lib/log/log.ts';
@@ -36,7 +36,6 @@ interface SpanReaderDeps {
   readonly client: KafkaClient;
   readonly schemas: SchemaClient;
   readonly topic: string;
-  readonly groupPrefix: string;
   readonly settings: TopicSettings;
   readonly log: Log;
   readonly latestPills: LatestPills;
@@ -73,7 +72,7 @@ export async function readSpans(
   onPill: (pill: EffectivePill) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const { client, topic, groupPrefix } = options;
+  const { client, topic } = options;
   const bounds = await fetchOffsetBounds(client, topic);
   signal.throwIfAborted();
   const readers = new Map<number, ReturnType<typeof createSpanReader>>();
@@ -93,7 +92,6 @@ export async function readSpans(
   const tail = await openTail({
     client,
     topic,
-    groupPrefix,
     from,
     onFatal: (error) => {
       fault = error;

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { fetchOffsetsAt } from '../../../lib/kafka/topics.ts';
 import { silentLog } from '../../../lib/log/log.ts';
-import { groupName, topicName } from '../../../schemas/topic-catalogue.ts';
+import { topicName } from '../../../schemas/topic-catalogue.ts';
 import { createNamespace, type Namespace } from '../../../testing/namespace.ts';
 import { makePill, openPillWriter, type PillWriter } from '../../../testing/pills.ts';
 import { waitFor } from '../../../testing/wait.ts';
@@ -36,7 +36,7 @@ beforeAll(async () => {
     onFatal: (error) => expect.fail(error.message),
   });
   const { latestPills, replayBuffer } = feed;
-  const reader = { ...shared, topic, groupPrefix: groupName(name, 'stream-replay'), latestPills };
+  const reader = { ...shared, topic, latestPills };
   resumer = createResumer({
     latestPills,
     replayBuffer,

@@ -1,7 +1,7 @@
 import type { EffectivePill, SymbolState } from '../../../domain/order/judge.ts';
 import { createPartitionReader } from '../../../domain/order/partition-reader.ts';
 import { postedPill } from '../../../domain/webhooks/events/webhook-message.ts';
-import type { LogRecord } from '../../../lib/kafka/consume.ts';
+import type { LogRecord } from '../../../lib/kafka/log-record.ts';
 import type { RegisteredEndpoint } from '../endpoints/registered-endpoint.ts';
 import { createOffsetTracker } from './offset-tracker.ts';
 import type { Snapshot, StoredPosition } from './position-store.ts';

@@ -1,13 +1,9 @@
 import { symbolStateOf } from '../../../domain/order/latest-fold.ts';
 import { openLatestTable } from '../../../domain/order/latest-table.ts';
 import { BULK } from '../../../lib/kafka/pace.ts';
-import { groupName } from '../../../schemas/topic-catalogue.ts';
 import type { Snapshot } from './position-store.ts';
 
-export type FirstStartDeps = Omit<
-  Parameters<typeof openLatestTable>[0],
-  'groupPrefix' | 'pace' | 'onRecord'
->;
+export type FirstStartDeps = Omit<Parameters<typeof openLatestTable>[0], 'pace' | 'onRecord'>;
 
 /**
  * Where a partition starts that no dispatcher has ever read: at the end of the latest table, with
@@ -20,7 +16,6 @@ export async function firstStart(
 ): Promise<Snapshot> {
   const table = await openLatestTable({
     ...deps,
-    groupPrefix: groupName(deps.namespace, 'webhooks.first'),
     pace: BULK,
   });
   try {

@@ -40,7 +40,6 @@ await runProcess('loop', readLoopConfig, async (config, life) => {
   const tail = await openTail({
     client,
     topic,
-    groupPrefix: `${config.namespace}.bench-loop`,
     from: new Map([...bounds].map(([partition, { high }]) => [partition, high])),
     pace: QUICK,
     onRecords(partition, records) {

@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setPriority } from '../../lib/child-process/priority.ts';
 import { packageRoot } from '../../lib/files/package-root.ts';
 import type { Percentiles } from '../harness/histogram.ts';
-import type { PillRun } from '../load/pill-load.ts';
+import type { Arrivals } from './deliveries.ts';
+import type { PillRun } from './pill-load.ts';
 
 export type LoadClient = Awaited<ReturnType<OpenClient>>;
 export type OpenClient = ReturnType<typeof buildLoadClient>;
@@ -41,9 +42,15 @@ export interface ClientReport
   readonly histogram: Histogram;
 }
 
+/** By pill, µs after the run's first planned pill; 0 = never. */
+interface SocketArrivals {
+  readonly startMicros: number;
+  readonly arrivals: readonly number[];
+}
+
 type Histogram = readonly (readonly [upperMicros: number, count: number])[];
 
-const SOURCE = path.join(packageRoot, 'benchmarks', 'fanout', 'client.c');
+const SOURCE = path.join(packageRoot, 'benchmarks', 'load', 'client.c');
 const READY_MAX_MS = 20_000;
 const STOP_MAX_MS = 2_000;
 /** For a server that does not say when a subscription holds. */
@@ -69,12 +76,17 @@ export function buildLoadClient(folder: string) {
   /**
    * @param frames to subscribe with; socket i sends the one at i modulo their number
    * @param options.narrow small receive buffers: the server soon notices when reading stops
+   * @param options.keepsArrivals for `arrivalsAt`
    */
   return async (
     { url, key, saysLive }: Target,
     sockets: number,
     frames: readonly string[],
-    options: { readonly narrow?: boolean; readonly nice?: number } = {},
+    options: {
+      readonly narrow?: boolean;
+      readonly keepsArrivals?: boolean;
+      readonly nice?: number;
+    } = {},
   ) => {
     const { hostname, port, pathname } = new URL(url);
     const wait = saysLive ? 'live' : 'open';
@@ -82,6 +94,7 @@ export function buildLoadClient(folder: string) {
       env: {
         ...(key === undefined ? {} : { WS_KEY: key }),
         ...(options.narrow === true ? { WS_NARROW: '1' } : {}),
+        ...(options.keepsArrivals === true ? { WS_ARRIVALS: '1' } : {}),
       },
       // Linux weighs whole sessions (autogroup): in a session of its own, the load client can have
       // a lower priority than the benchmark.
@@ -118,7 +131,7 @@ function openCommands(child: ChildProcessWithoutNullStreams) {
     child.once('close', (code, signal) => end(code ?? signal));
   });
   createInterface({ input: child.stdout }).on('line', (line) => waiting.shift()?.(line));
-  const ask = async (command: string): Promise<ClientReport> => {
+  const ask = async <T = ClientReport>(command: string): Promise<T> => {
     const line = await new Promise<string | undefined>((resolve) => {
       if (ended) return resolve(undefined);
       waiting.push(resolve);
@@ -134,6 +147,17 @@ function openCommands(child: ChildProcessWithoutNullStreams) {
       ask(`run ${run} ${pills} ${startMicros} ${perS}`),
     arrived: async () => (await state()).received,
     report: () => ask('report'),
+    /** The arrivals of the run at a socket; a pill that came again counts once. */
+    async arrivalsAt(socket: number): Promise<Arrivals> {
+      const { startMicros, arrivals } = await ask<SocketArrivals>(`arrivals ${socket}`);
+      return {
+        firstMicros: Float64Array.from(arrivals, (since) =>
+          since === 0 ? 0 : startMicros + since,
+        ),
+        times: Uint8Array.from(arrivals, (since) => (since === 0 ? 0 : 1)),
+        pills: arrivals.filter((since) => since > 0).length,
+      };
+    },
     pause: () => ask('pause'),
     resume: () => ask('resume'),
     async stop() {

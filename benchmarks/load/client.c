@@ -1,4 +1,4 @@
-// Load client of the fan-out benchmark: opens N WebSockets, sends one subscribe frame on each,
+// Load client of the benchmarks: opens N WebSockets, sends one subscribe frame on each,
 // counts the pills that arrive and how long after their planned send. One thread, epoll; compiled,
 // so that it takes less CPU than any server it measures. Linux.
 //
@@ -7,8 +7,8 @@
 // WAIT: `live` if the server says so once a subscription holds, and only then counts a socket as
 // opened, else `open`. Socket i sends FRAME i modulo their number. WS_KEY in the environment is
 // sent as X-API-Key. WS_NARROW makes the kernel's receive buffers small, so that the server notices
-// a socket that stops reading after some MiB, and adds up the `skipped` of pills. A pill is an id
-// of the form "id":"<run>-<number>". Commands on stdin, a line each, are answered by a line of
+// a socket that stops reading after some MiB, and adds up the `skipped` of pills. WS_ARRIVALS keeps
+// each arrival of a run, four bytes a pill and socket. A pill is an id of the form "id":"<run>-<number>". Commands on stdin, a line each, are answered by a line of
 // JSON:
 //
 //   run <run> <pills> <µs> <rate>  counts the pills of this run from now on: the first is planned at
@@ -16,6 +16,8 @@
 //   pause, resume                  stops and resumes reading on all sockets
 //   state                          the counts of all sockets
 //   report                         the same, with the histogram: a bucket's upper µs and its count
+//   arrivals <socket>              with WS_ARRIVALS: by pill, µs from <µs> to its first arrival
+//                                  there, 0 for none
 //
 // The end of stdin ends it.
 #define _GNU_SOURCE
@@ -59,6 +61,8 @@ struct peer {
   // Pills of the run, each once, with a bit for each.
   uint32_t pills;
   uint64_t *seen;
+  // With WS_ARRIVALS: µs from the run's start to the arrival of each pill, 0 for none.
+  uint32_t *arrivals;
 };
 
 static struct peer *peers;
@@ -66,7 +70,7 @@ static int peer_count;
 static char **frames;
 static int frame_count;
 static int epoll_fd;
-static bool narrow;
+static bool narrow, keeps_arrivals;
 static int open_count, live_count, closed_count, slow_count, error_count;
 static char first_error[ERROR_BYTES + 1]; // an error frame, or why a socket ended
 static char id_mark[128];                 // "id":"<run>-
@@ -104,6 +108,9 @@ static void begin_run(const char *run, uint32_t pills) {
     free(peers[i].seen);
     peers[i].seen = allocate(pills / 64 + 1, sizeof(uint64_t));
     peers[i].pills = 0;
+    if (!keeps_arrivals) continue;
+    free(peers[i].arrivals);
+    peers[i].arrivals = allocate(pills + 1, sizeof(uint32_t));
   }
 }
 
@@ -146,9 +153,11 @@ static bool take_pills(struct peer *peer, const uint8_t *text, size_t bytes, int
       continue;
     }
     peer->seen[pill / 64] |= bit;
+    double since = (double)now - start_micros;
+    if (keeps_arrivals) peer->arrivals[pill] = since < 1 ? 1 : (uint32_t)since;
     peer->pills++;
     received++;
-    record((double)now - start_micros - (double)pill * micros_apart);
+    record(since - (double)pill * micros_apart);
   }
   if (!any) return false;
   frames_with_pills++;
@@ -313,6 +322,14 @@ static void print_state(bool with_histogram) {
   printf("]}\n");
 }
 
+static void print_arrivals(unsigned socket) {
+  printf("{\"startMicros\":%.3f,\"arrivals\":[", start_micros);
+  for (uint32_t i = 0; i < run_pills; i++) {
+    printf(i == 0 ? "%u" : ",%u", peers[socket].arrivals[i]);
+  }
+  printf("]}\n");
+}
+
 static void read_all(bool reading) {
   for (int i = 0; i < peer_count; i++) {
     if (peers[i].state == CLOSED) continue;
@@ -325,6 +342,12 @@ static void command(const char *line) {
   char run[96];
   uint32_t pills;
   double rate;
+  unsigned socket;
+  if (keeps_arrivals && sscanf(line, "arrivals %u", &socket) == 1 && (int)socket < peer_count) {
+    print_arrivals(socket);
+    fflush(stdout);
+    return;
+  }
   if (sscanf(line, "run %95s %u %lf %lf", run, &pills, &start_micros, &rate) == 4) {
     micros_apart = 1e6 / rate;
     begin_run(run, pills);
@@ -382,6 +405,7 @@ int main(int argc, char **argv) {
   frame_count = argc - 6;
   peer_count = atoi(argv[4]);
   peers = allocate((size_t)peer_count + 1, sizeof(struct peer));
+  keeps_arrivals = getenv("WS_ARRIVALS") != NULL;
   begin_run("none", 0);
   epoll_fd = epoll_create1(0);
   if (epoll_fd < 0) die("epoll_create1");

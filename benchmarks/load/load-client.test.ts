@@ -25,7 +25,7 @@ beforeAll(async () => {
   });
   const { port } = server.address() as { port: number };
   const target = { url: `ws://127.0.0.1:${port}/api/stream`, key: 'a-key', saysLive: true };
-  client = await openClient(target, 3, ['{"a":1}', '{"b":2}']);
+  client = await openClient(target, 3, ['{"a":1}', '{"b":2}'], { keepsArrivals: true });
 });
 
 afterAll(async () => {
@@ -60,6 +60,11 @@ it('counts each pill once per socket, whatever frames carry the pills', async ()
   const { count, p50 } = percentilesOf(report.histogram);
   expect(count).toBe(403);
   expect(p50).toBeGreaterThanOrEqual(5_000);
+  const at = await client.arrivalsAt(0);
+  expect([...at.times.slice(0, 4)]).toEqual([1, 1, 1, 0]);
+  expect(at.pills).toBe(3);
+  expect(at.firstMicros[0]).toBeGreaterThan(startMicros);
+  expect(at.firstMicros[3]).toBe(0);
 });
 
 it('answers pings, and counts a socket that was closed', async () => {
