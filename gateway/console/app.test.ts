@@ -1,5 +1,5 @@
+import { once } from 'node:events';
 import axe from 'axe-core';
-import type { Browser, Page } from 'playwright-core';
 import { request } from 'undici';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
@@ -8,17 +8,17 @@ import { startProcess, type TestProcess } from '../../testing/process.ts';
 import { waitFor } from '../../testing/wait.ts';
 import { type AccountApi, openAccountApi } from '../api/testing/account-api.ts';
 import { PASSWORD, tokenFor } from '../api/testing/customer.ts';
-import { launchChromium, type OpenPage, openPage, type PageOptions } from './testing/chromium.ts';
+import { hasHeading, openAppPages, press, signIn } from './testing/app-pages.ts';
 
 /** The console as a new customer uses it, in a real browser. */
 let api: AccountApi;
 let stream: TestProcess;
 let streamUrl: string;
-let browser: Browser;
-const pages: OpenPage[] = [];
+const sockets: WebSocket[] = [];
+let pages: Awaited<ReturnType<typeof openAppPages>>;
 
 beforeAll(async () => {
-  browser = await launchChromium();
+  pages = await openAppPages(() => api.base);
   const port = String(await getPort());
   streamUrl = `ws://127.0.0.1:${port}`;
   api = await openAccountApi({ STREAM_URL: streamUrl });
@@ -27,43 +27,14 @@ beforeAll(async () => {
   await stream.ready();
 });
 
-afterEach(async () => {
-  for (const one of pages.splice(0)) await one.close();
-});
+afterEach(() => pages.closePages());
 
 afterAll(async () => {
-  await browser?.close();
+  for (const socket of sockets) socket.terminate();
+  await pages?.close();
   await stream?.stop();
   await api?.close();
 });
-
-async function open(path: string, options?: PageOptions): Promise<OpenPage> {
-  const opened = await openPage(browser, `${api.base}${path}`, options);
-  pages.push(opened);
-  return opened;
-}
-
-/** Presses a button, again after a refusal for a busy database. @param done that it worked */
-async function press(page: Page, name: string, done: () => Promise<boolean>): Promise<void> {
-  await page.getByRole('button', { name, exact: true }).click();
-  await waitFor(`${name} to work`, async () => {
-    if (await done()) return true;
-    const busy = page.getByRole('alert').filter({ hasText: /unavailable|busy|overloaded/i });
-    if ((await busy.count()) > 0) {
-      await page.getByRole('button', { name, exact: true }).click();
-    }
-    return (await page.getByRole('alert').allInnerTexts()).join() || false;
-  });
-}
-
-const hasHeading = (page: Page, name: string) => async () =>
-  (await page.getByRole('heading', { name, exact: true }).count()) > 0;
-
-async function signIn(page: Page, email: string): Promise<void> {
-  await page.getByLabel('E-mail').fill(email);
-  await page.getByLabel('Password').fill(PASSWORD);
-  await press(page, 'Sign in', hasHeading(page, 'Overview'));
-}
 
 async function callLatest(key: string): Promise<number> {
   const headers = { 'x-api-key': key };
@@ -73,7 +44,7 @@ async function callLatest(key: string): Promise<number> {
 }
 
 test('a stranger signs up, buys a plan, uses a key and revokes it', async () => {
-  const { page } = await open('/app/sign-up');
+  const { page } = await pages.open('/app/sign-up');
   const email = 'newcomer@example.com';
   await page.getByLabel('E-mail').fill(email);
   await page.getByLabel('Password').fill(PASSWORD);
@@ -108,7 +79,7 @@ test('a stranger signs up, buys a plan, uses a key and revokes it', async () => 
     ' ...Object.values(sessionStorage), document.cookie, document.body.innerText].join()';
   expect(await page.evaluate(kept)).not.toContain(key);
 
-  await waitFor('the key to be accepted', async () => (await callLatest(key)) === 404);
+  await waitFor('the key to be accepted', async () => (await callLatest(key)) !== 401);
   const socket = new WebSocket(`${streamUrl}/api/stream`, { headers: { 'x-api-key': key } });
   const frames: string[] = [];
   let closed: number | undefined;
@@ -136,10 +107,8 @@ test('a stranger signs up, buys a plan, uses a key and revokes it', async () => 
 
 test('a form keeps its content while its session ends', async () => {
   const customer = await api.customer('keeper', 'pro');
-  const { page } = await open('/app/settings/api-keys');
-  await page.getByLabel('E-mail').fill(customer.email);
-  await page.getByLabel('Password').fill(PASSWORD);
-  await press(page, 'Sign in', hasHeading(page, 'API keys'));
+  const { page } = await pages.open('/app/settings/api-keys');
+  await signIn(page, customer.email, 'API keys');
   await page.getByRole('button', { name: 'Create key' }).click();
   await page.getByLabel('Name').fill('kept name');
   await page.context().clearCookies();
@@ -147,6 +116,29 @@ test('a form keeps its content while its session ends', async () => {
   await page.getByLabel('Password').fill(PASSWORD);
   await press(page, 'Sign in', hasHeading(page, 'Your new key'));
   await page.getByText('kept name').first().waitFor();
+});
+
+test('a socket is listed, and closed from the page', async () => {
+  const customer = await api.customer('sockets', 'pro');
+  const made = await customer.send('POST', '/api/keys', { name: 'feed', scopes: ['stream'] });
+  const headers = { 'x-api-key': made.body.key };
+  await waitFor('the socket to be admitted', async () => {
+    const socket = new WebSocket(`${streamUrl}/api/stream`, { headers });
+    sockets.push(socket);
+    const [outcome] = await Promise.race([
+      once(socket, 'message').then(() => [true]),
+      once(socket, 'close').then(() => [false]),
+    ]);
+    return outcome;
+  });
+  const closed = once(sockets.at(-1)!, 'close');
+  const { page } = await pages.open('/app/streams');
+  await signIn(page, customer.email, 'Streams');
+  const close = page.getByRole('button', { name: 'Close the socket of 127.0.0.1' });
+  await close.waitFor();
+  await close.click();
+  expect((await closed)[0]).toBeGreaterThanOrEqual(4_000);
+  await page.getByText('No socket is open.').waitFor();
 });
 
 test('the console may not be framed, and its policy allows no inline code', async () => {
@@ -165,7 +157,7 @@ test.each([
   ['dark', 390, true],
 ] as const)('no page has a fault of accessibility: %s, %i px', async (scheme, width, isPhone) => {
   const customer = await api.customer(`axe-${scheme}`, 'basic');
-  const { page, complaints } = await open('/app/sign-in', {
+  const { page, complaints } = await pages.open('/app/sign-in', {
     scheme,
     width,
     ...(isPhone && { isPhone }),
@@ -184,7 +176,16 @@ test.each([
   await check('Sign in');
   await signIn(page, customer.email);
   await check('Overview');
-  for (const title of ['Usage', 'Plans', 'API keys']) {
+  for (const title of [
+    'Usage',
+    'Streams',
+    'Webhooks',
+    'Plans',
+    'Security',
+    'Billing',
+    'Account',
+    'API keys',
+  ]) {
     await page.getByRole('link', { name: title, exact: true }).click();
     await check(title);
   }

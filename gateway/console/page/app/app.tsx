@@ -15,6 +15,12 @@ const Overview = lazy(() => import('./account/overview.tsx'));
 const Plans = lazy(() => import('./account/plans.tsx'));
 const Usage = lazy(() => import('./account/usage.tsx'));
 const ApiKeys = lazy(() => import('./settings/api-keys.tsx'));
+const Security = lazy(() => import('./settings/security.tsx'));
+const Billing = lazy(() => import('./settings/billing.tsx'));
+const OwnAccount = lazy(() => import('./settings/account.tsx'));
+const Endpoints = lazy(() => import('./webhooks/endpoints.tsx'));
+const EndpointPage = lazy(() => import('./webhooks/endpoint.tsx'));
+const Streams = lazy(() => import('./streams/streams.tsx'));
 
 /** The console: pages of an account, and the way to one. */
 export function App() {
@@ -28,7 +34,9 @@ export function App() {
             <Route path="/app/verify" component={Verify} />
             <Route path="/app/forgotten" component={Forgotten} />
             <Route path="/app/reset" component={Reset} />
-            <Route default component={SignedInPages} />
+            {/* A route with an asterisk leaves the rest of the path to the inner router. */}
+            <Route path="/app" component={SignedInPages} />
+            <Route path="/app/*" component={SignedInPages} />
           </Router>
         </ErrorBoundary>
       </SessionProvider>
@@ -60,10 +68,16 @@ function SignedInPages() {
   return (
     <Shell session={state.session}>
       <Router>
-        <Route path="/app" component={Overview} />
-        <Route path="/app/plans" component={Plans} />
-        <Route path="/app/usage" component={Usage} />
-        <Route path="/app/settings/api-keys" component={ApiKeys} />
+        <Route path="/" component={Overview} />
+        <Route path="/plans" component={Plans} />
+        <Route path="/usage" component={Usage} />
+        <Route path="/streams" component={Streams} />
+        <Route path="/webhooks" component={Endpoints} />
+        <Route path="/webhooks/:id" component={EndpointPage} />
+        <Route path="/settings/api-keys" component={ApiKeys} />
+        <Route path="/settings/security" component={Security} />
+        <Route path="/settings/billing" component={Billing} />
+        <Route path="/settings/account" component={OwnAccount} />
         <Route default component={Unknown} />
       </Router>
     </Shell>

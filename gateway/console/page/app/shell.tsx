@@ -10,8 +10,15 @@ import { useSession } from './session/session-context.tsx';
 const PAGES = [
   ['/app', 'Overview'],
   ['/app/usage', 'Usage'],
+  ['/app/streams', 'Streams'],
+  ['/app/webhooks', 'Webhooks'],
   ['/app/plans', 'Plans'],
+] as const;
+const SETTINGS = [
   ['/app/settings/api-keys', 'API keys'],
+  ['/app/settings/security', 'Security'],
+  ['/app/settings/billing', 'Billing'],
+  ['/app/settings/account', 'Account'],
 ] as const;
 
 /** Navigation around a page of the account. */
@@ -29,6 +36,11 @@ export function Shell(props: { readonly session: Session; readonly children: Com
       setFailure(asFailure(error));
     }
   };
+  const link = ([href, title]: readonly [string, string]) => (
+    <a key={href} href={href} aria-current={isWithin(path, href) ? 'page' : undefined}>
+      {title}
+    </a>
+  );
   return (
     <div class="shell">
       <header class="side">
@@ -36,11 +48,7 @@ export function Shell(props: { readonly session: Session; readonly children: Com
           pillole
         </a>
         <nav aria-label="Console">
-          {PAGES.map(([href, title]) => (
-            <a key={href} href={href} aria-current={path === href ? 'page' : undefined}>
-              {title}
-            </a>
-          ))}
+          {PAGES.map(link)}
           {/* Other documents: the market page and the reference. */}
           <a href="/" target="_self">
             Live
@@ -48,6 +56,8 @@ export function Shell(props: { readonly session: Session; readonly children: Com
           <a href="/docs" target="_self">
             Docs
           </a>
+          <span class="group">Settings</span>
+          {SETTINGS.map(link)}
         </nav>
         <div class="who">
           <span title={session.user.email}>{session.user.email}</span>
@@ -69,4 +79,9 @@ export function Shell(props: { readonly session: Session; readonly children: Com
       </main>
     </div>
   );
+}
+
+/** Whether a page is the link's, or one below that has no link of its own. */
+function isWithin(path: string, href: string): boolean {
+  return path === href || (href !== '/app' && path.startsWith(`${href}/`));
 }

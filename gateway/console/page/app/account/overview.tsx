@@ -57,7 +57,11 @@ export default function Overview() {
         <Fact title="Plan" value={plan ?? 'None'} />
         <Fact
           title="Calls today (UTC)"
-          value={`${count(used)} of ${limit === null ? 'unlimited' : count(limit)}`}
+          value={
+            plan === null
+              ? 'None'
+              : `${count(used)} of ${limit === null ? 'unlimited' : count(limit)}`
+          }
         />
         <Fact title="Live keys" value={count(live.length)} />
       </dl>

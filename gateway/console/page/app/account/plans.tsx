@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { ConfirmDialog } from '../parts/confirm-dialog.tsx';
 import { PageOf } from '../parts/page.tsx';
 import { Failure, Skeleton } from '../parts/states.tsx';
 import { useLoad } from '../parts/use-load.ts';
@@ -13,11 +14,16 @@ export default function Plans() {
   const plans = useLoad<{ readonly data: readonly Plan[] }>('/api/plans');
   const account = useLoad<Account>('/api/account');
   const [checkout, setCheckout] = useState<Checkout>();
+  const [lower, setLower] = useState<Plan>();
   const [refused, setRefused] = useState<RequestFailed>();
   const failed = [plans, account].find(({ failure }) => failure !== undefined);
-  const choose = async (tier: string) => {
+  const present = plans.data?.data.findIndex(({ tier }) => tier === account.data?.tier) ?? -1;
+  const choose = async (plan: Plan, place: number) => {
     setRefused(undefined);
+    // The plans are listed from the lowest tier to the highest.
+    if (place < present) return setLower(plan);
     try {
+      const { tier } = plan;
       setCheckout(await client.send<Checkout>('POST', '/api/subscription/checkout', { tier }));
     } catch (error) {
       setRefused(asFailure(error));
@@ -33,15 +39,22 @@ export default function Plans() {
         failed === undefined && <Skeleton rows={8} />
       ) : (
         <div class="plans">
-          {plans.data.data.map((plan) => (
+          {plans.data.data.map((plan, place) => (
             <PlanCard
               key={plan.tier}
               plan={plan}
-              isCurrent={plan.tier === account.data!.tier}
-              onChoose={() => choose(plan.tier)}
+              isCurrent={place === present}
+              onChoose={() => choose(plan, place)}
             />
           ))}
         </div>
+      )}
+      {lower !== undefined && (
+        <LowerPlanDialog
+          plan={lower}
+          present={plans.data!.data[present]!}
+          onClose={() => setLower(undefined)}
+        />
       )}
       {checkout !== undefined && (
         <CheckoutDialog
@@ -54,13 +67,38 @@ export default function Plans() {
   );
 }
 
+/** A lower tier costs nothing now: the period that is paid runs to its end. */
+function LowerPlanDialog(props: {
+  readonly plan: Plan;
+  readonly present: Plan;
+  readonly onClose: () => void;
+}) {
+  const { plan, present, onClose } = props;
+  const { client } = useSession();
+  return (
+    <ConfirmDialog
+      title={`Change to ${plan.title}`}
+      action={`Change to ${plan.title}`}
+      onClose={onClose}
+      onConfirm={async () => {
+        await client.send('PATCH', '/api/subscription', { tier: plan.tier });
+        onClose();
+      }}
+    >
+      <p>
+        {present.title} stays until the period ends. Then what is over the limits of {plan.title} is
+        disabled, not deleted.
+      </p>
+    </ConfirmDialog>
+  );
+}
+
 function PlanCard(props: {
   readonly plan: Plan;
   readonly isCurrent: boolean;
   readonly onChoose: () => void;
 }) {
   const { plan, isCurrent, onChoose } = props;
-  const calls = plan.calls_per_day?.toLocaleString('en') ?? 'Unlimited';
   return (
     <article>
       <h2>{plan.title}</h2>
@@ -68,10 +106,10 @@ function PlanCard(props: {
         ${plan.usd_per_month} <span>a month</span>
       </p>
       <ul>
-        <li>{calls} calls a day</li>
+        <li>{amount(plan.calls_per_day)} calls a day</li>
         <li>{plan.latency}</li>
-        <li>{plan.stream_connections.toLocaleString('en')} stream connections</li>
-        <li>{plan.webhooks ?? 'Unlimited'} webhooks</li>
+        <li>{amount(plan.stream_connections)} stream connections</li>
+        <li>{amount(plan.webhooks)} webhooks</li>
         <li>Support: {plan.support}</li>
       </ul>
       {isCurrent ? (
@@ -83,4 +121,9 @@ function PlanCard(props: {
       )}
     </article>
   );
+}
+
+function amount(limit: number | null): string {
+  if (limit === null) return 'Unlimited';
+  return limit === 0 ? 'No' : limit.toLocaleString('en');
 }

@@ -1,21 +1,21 @@
 import { PageOf } from '../parts/page.tsx';
-import { Failure, Skeleton } from '../parts/states.tsx';
 import { useLoad } from '../parts/use-load.ts';
+import { WhenLoaded } from '../parts/when-loaded.tsx';
 import type { Usage as UsageBody } from './bodies.ts';
 
 /** Calls against the quota, by day, key and endpoint. */
 export default function Usage() {
-  const { data, failure, reload } = useLoad<UsageBody>('/api/usage?days=30');
+  const usage = useLoad<UsageBody>('/api/usage?days=30');
   const again = (
-    <button type="button" onClick={reload}>
+    <button type="button" onClick={usage.reload}>
       Read again
     </button>
   );
   return (
     <PageOf title="Usage" action={again}>
-      {failure !== undefined && <Failure failure={failure} onRetry={reload} />}
-      {data === undefined && failure === undefined && <Skeleton rows={8} />}
-      {data !== undefined && <Counts usage={data} />}
+      <WhenLoaded of={usage} rows={8}>
+        {(body) => <Counts usage={body} />}
+      </WhenLoaded>
     </PageOf>
   );
 }
@@ -23,7 +23,8 @@ export default function Usage() {
 function Counts({ usage }: { readonly usage: UsageBody }) {
   const { used, limit, projected } = usage.today;
   const share = limit === null || limit === 0 ? 0 : used / limit;
-  const days = usage.by_day.map(({ day, calls }) => [day, day, calls] as const);
+  // Newest first.
+  const days = usage.by_day.map(({ day, calls }) => [day, day, calls] as const).reverse();
   const keys = usage.by_key.map(
     ({ key_id: id, name, calls }) => [id, name === null ? id : `${name} (${id})`, calls] as const,
   );

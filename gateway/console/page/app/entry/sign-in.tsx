@@ -23,6 +23,10 @@ export default function SignIn() {
   };
   return (
     <EntryPage title="Sign in">
+      {query.changed === 'password' && (
+        <p class="notice">The password is changed. All sign-ins have ended.</p>
+      )}
+      {query.changed === 'closed' && <p class="notice">The account is closed.</p>}
       <Form action="Sign in" onSubmit={signIn}>
         <Field name="email" label="E-mail" type="email" autocomplete="username" />
         <Field name="password" label="Password" type="password" autocomplete="current-password" />

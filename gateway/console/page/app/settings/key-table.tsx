@@ -1,3 +1,4 @@
+import { Time } from '../parts/time.tsx';
 import type { ApiKey } from './key-body.ts';
 
 /** Live keys first; those that ended stay listed for 30 days. */
@@ -8,7 +9,7 @@ export function KeyTable(props: {
 }) {
   const { keys, onRotate, onRevoke } = props;
   return (
-    <table class="keys">
+    <table class="stacked">
       <thead>
         <tr>
           <th>Name</th>
@@ -66,17 +67,5 @@ export function KeyTable(props: {
         ))}
       </tbody>
     </table>
-  );
-}
-
-/** In the time zone of the browser; UTC on hover. */
-function Time(props: { readonly of: string | null; readonly otherwise: string }) {
-  const { of: time, otherwise } = props;
-  if (time === null) return <>{otherwise}</>;
-  const text = new Date(time).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'short' });
-  return (
-    <time dateTime={time} title={time}>
-      {text}
-    </time>
   );
 }
