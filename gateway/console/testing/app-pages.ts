@@ -1,6 +1,5 @@
 import type { Browser, Page } from 'playwright-core';
-import { expect } from 'vitest';
-import { waitFor } from '../../../testing/wait.ts';
+import { GiveUp, waitFor } from '../../../testing/wait.ts';
 import { PASSWORD } from '../../api/testing/customer.ts';
 import { launchChromium, type OpenPage, openPage, type PageOptions } from './chromium.ts';
 
@@ -31,15 +30,14 @@ const BUSY = /unavailable|busy|overloaded|does not answer/i;
 export async function press(page: Page, name: string, done: () => Promise<boolean>): Promise<void> {
   const button = page.getByRole('button', { name, exact: true }).last();
   await button.click();
-  const refusal = await waitFor(`${name} to work`, async () => {
-    if (await done()) return 'none';
+  await waitFor(`${name} to work`, async () => {
+    if (await done()) return true;
     const alerts = (await page.getByRole('alert').allInnerTexts()).join('\n');
     if (alerts === '') return false;
-    if (!BUSY.test(alerts)) return alerts;
+    if (!BUSY.test(alerts)) throw new GiveUp(`${name} was refused: ${alerts}`);
     await button.click();
     return false;
   });
-  expect(refusal, name).toBe('none');
 }
 
 export const hasHeading = (page: Page, name: string) => async (): Promise<boolean> =>
