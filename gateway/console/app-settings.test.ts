@@ -3,14 +3,14 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { waitFor } from '../../testing/wait.ts';
 import { type AccountApi, openAccountApi } from '../api/testing/account-api.ts';
 import { PASSWORD } from '../api/testing/customer.ts';
-import { hasHeading, openAppPages, press, signIn } from './testing/app-pages.ts';
+import { hasHeading, openAppPages, press } from './testing/app-pages.ts';
 
 /** Security, billing and the account, in a real browser. */
 let api: AccountApi;
 let pages: Awaited<ReturnType<typeof openAppPages>>;
 
 beforeAll(async () => {
-  pages = await openAppPages(() => api.base);
+  pages = await openAppPages(() => api.base, PASSWORD);
   api = await openAccountApi();
 });
 
@@ -24,7 +24,7 @@ afterAll(async () => {
 test('a second factor is set up, asked for at sign-in, and removed', async () => {
   const customer = await api.customer('careful');
   const { page } = await pages.open('/app/settings/security');
-  await signIn(page, customer.email, 'Security');
+  await pages.signIn(page, customer.email, 'Security');
   await page.getByRole('button', { name: 'Set up second factor' }).click();
   await page.getByLabel('Password').fill(PASSWORD);
   await press(page, 'Continue', hasHeading(page, 'Add to your authenticator'));
@@ -57,9 +57,9 @@ test('a second factor is set up, asked for at sign-in, and removed', async () =>
 test('another sign-in is listed and ended; a new password ends all', async () => {
   const customer = await api.customer('two-places');
   const elsewhere = await pages.open('/app/sign-in');
-  await signIn(elsewhere.page, customer.email);
+  await pages.signIn(elsewhere.page, customer.email);
   const { page } = await pages.open('/app/settings/security');
-  await signIn(page, customer.email, 'Security');
+  await pages.signIn(page, customer.email, 'Security');
   await page.getByText('This one').waitFor();
   // The sign-up of the test signed in too.
   await press(page, 'End all others', async () => {
@@ -84,7 +84,7 @@ test('another sign-in is listed and ended; a new password ends all', async () =>
 test('a subscription is cancelled, kept, lowered; the account is closed', async () => {
   const customer = await api.customer('buyer', 'pro');
   const { page } = await pages.open('/app/settings/billing');
-  await signIn(page, customer.email, 'Billing');
+  await pages.signIn(page, customer.email, 'Billing');
   await page.getByText('Test billing: no money moves.').waitFor();
   await page.getByRole('button', { name: 'Cancel subscription' }).click();
   const says = (text: string) => async () => (await page.getByText(text).count()) > 0;

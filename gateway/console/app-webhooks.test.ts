@@ -2,8 +2,9 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { openWebhookReceiver } from '../../pipelines/webhooks/testing/webhook-receiver.ts';
 import { startProcess, type TestProcess } from '../../testing/process.ts';
 import { waitFor } from '../../testing/wait.ts';
+import { PASSWORD } from '../api/testing/customer.ts';
 import { openWebhookApi, type WebhookApi } from '../api/webhooks/testing/webhook-api.ts';
-import { hasHeading, openAppPages, press, signIn } from './testing/app-pages.ts';
+import { hasHeading, openAppPages, press } from './testing/app-pages.ts';
 
 /** Webhooks from the first endpoint to a message that is sent again, in a real browser. */
 let api: WebhookApi;
@@ -12,7 +13,7 @@ let receiver: Awaited<ReturnType<typeof openWebhookReceiver>>;
 let pages: Awaited<ReturnType<typeof openAppPages>>;
 
 beforeAll(async () => {
-  pages = await openAppPages(() => api.base);
+  pages = await openAppPages(() => api.base, PASSWORD);
   receiver = await openWebhookReceiver();
   api = await openWebhookApi();
   const env = { ...api.namespace.env, WEBHOOK_ALLOW_LOOPBACK: 'true' };
@@ -35,7 +36,7 @@ afterAll(async () => {
 test('an endpoint is made, answers the challenge, gets a test, and is deleted', async () => {
   const customer = await api.customerOf('pro');
   const { page } = await pages.open('/app/webhooks');
-  await signIn(page, customer.email, 'Webhooks');
+  await pages.signIn(page, customer.email, 'Webhooks');
   await page.getByText('No endpoints yet.').waitFor();
   await page.getByRole('button', { name: 'Create endpoint' }).click();
   const url = `${receiver.url}/desk`;

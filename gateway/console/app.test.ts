@@ -8,7 +8,7 @@ import { startProcess, type TestProcess } from '../../testing/process.ts';
 import { waitFor } from '../../testing/wait.ts';
 import { type AccountApi, openAccountApi } from '../api/testing/account-api.ts';
 import { PASSWORD, tokenFor } from '../api/testing/customer.ts';
-import { hasHeading, openAppPages, press, signIn } from './testing/app-pages.ts';
+import { hasHeading, openAppPages, press } from './testing/app-pages.ts';
 
 /** The console as a new customer uses it, in a real browser. */
 let api: AccountApi;
@@ -18,7 +18,7 @@ const sockets: WebSocket[] = [];
 let pages: Awaited<ReturnType<typeof openAppPages>>;
 
 beforeAll(async () => {
-  pages = await openAppPages(() => api.base);
+  pages = await openAppPages(() => api.base, PASSWORD);
   const port = String(await getPort());
   streamUrl = `ws://127.0.0.1:${port}`;
   api = await openAccountApi({ STREAM_URL: streamUrl });
@@ -56,7 +56,7 @@ test('a stranger signs up, buys a plan, uses a key and revokes it', async () => 
   expect(page.url()).toBe(`${api.base}/app/verify`);
   await press(page, 'Verify', hasHeading(page, 'Address verified'));
   await page.getByRole('link', { name: 'Continue to the console' }).click();
-  await signIn(page, email);
+  await pages.signIn(page, email);
 
   await page.getByRole('link', { name: 'Choose a plan' }).click();
   const toPay = page.getByText('To pay now');
@@ -108,7 +108,7 @@ test('a stranger signs up, buys a plan, uses a key and revokes it', async () => 
 test('a form keeps its content while its session ends', async () => {
   const customer = await api.customer('keeper', 'pro');
   const { page } = await pages.open('/app/settings/api-keys');
-  await signIn(page, customer.email, 'API keys');
+  await pages.signIn(page, customer.email, 'API keys');
   await page.getByRole('button', { name: 'Create key' }).click();
   await page.getByLabel('Name').fill('kept name');
   await page.context().clearCookies();
@@ -133,7 +133,7 @@ test('a socket is listed, and closed from the page', async () => {
   });
   const closed = once(sockets.at(-1)!, 'close');
   const { page } = await pages.open('/app/streams');
-  await signIn(page, customer.email, 'Streams');
+  await pages.signIn(page, customer.email, 'Streams');
   const close = page.getByRole('button', { name: 'Close the socket of 127.0.0.1' });
   await close.waitFor();
   await close.click();
@@ -174,7 +174,7 @@ test.each([
     if (folder !== undefined) await page.screenshot({ path: `${folder}/${file}`, fullPage: true });
   };
   await check('Sign in');
-  await signIn(page, customer.email);
+  await pages.signIn(page, customer.email);
   await check('Overview');
   for (const title of [
     'Usage',
@@ -186,6 +186,7 @@ test.each([
     'Account',
     'API keys',
   ]) {
+    if (isPhone) await page.getByRole('button', { name: 'Menu' }).click();
     await page.getByRole('link', { name: title, exact: true }).click();
     await check(title);
   }

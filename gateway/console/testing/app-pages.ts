@@ -1,10 +1,12 @@
 import type { Browser, Page } from 'playwright-core';
 import { GiveUp, waitFor } from '../../../testing/wait.ts';
-import { PASSWORD } from '../../api/testing/customer.ts';
 import { launchChromium, type OpenPage, openPage, type PageOptions } from './chromium.ts';
 
-/** Pages of the console in a browser, as one person after the other uses them. */
-export async function openAppPages(base: () => string) {
+/**
+ * Pages of the console in a browser, as one person after the other uses them.
+ * @param password of all of them
+ */
+export async function openAppPages(base: () => string, password: string) {
   const browser: Browser = await launchChromium();
   const pages: OpenPage[] = [];
   return {
@@ -12,6 +14,12 @@ export async function openAppPages(base: () => string) {
       const opened = await openPage(browser, `${base()}${path}`, options);
       pages.push(opened);
       return opened;
+    },
+    /** Signs in on the page that asks for it. @param heading of the page that follows */
+    async signIn(page: Page, email: string, heading = 'Overview'): Promise<void> {
+      await page.getByLabel('E-mail').fill(email);
+      await page.getByLabel('Password').fill(password);
+      await press(page, 'Sign in', hasHeading(page, heading));
     },
     async closePages(): Promise<void> {
       for (const one of pages.splice(0)) await one.close();
@@ -42,10 +50,3 @@ export async function press(page: Page, name: string, done: () => Promise<boolea
 
 export const hasHeading = (page: Page, name: string) => async (): Promise<boolean> =>
   (await page.getByRole('heading', { name, exact: true }).count()) > 0;
-
-/** Signs in on the page that asks for it. @param heading of the page that follows */
-export async function signIn(page: Page, email: string, heading = 'Overview'): Promise<void> {
-  await page.getByLabel('E-mail').fill(email);
-  await page.getByLabel('Password').fill(PASSWORD);
-  await press(page, 'Sign in', hasHeading(page, heading));
-}

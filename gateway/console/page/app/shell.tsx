@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { ThemeToggle } from '../view/theme.tsx';
 import { Failure } from './parts/states.tsx';
@@ -27,6 +27,9 @@ export function Shell(props: { readonly session: Session; readonly children: Com
   const { path, route } = useLocation();
   const { client } = useSession();
   const [failure, setFailure] = useState<RequestFailed>();
+  // A phone shows the navigation only while it is asked for.
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => setOpen(false), [path]);
   const signOut = async () => {
     try {
       await client.send('DELETE', '/api/session');
@@ -43,11 +46,22 @@ export function Shell(props: { readonly session: Session; readonly children: Com
   );
   return (
     <div class="shell">
-      <header class="side">
-        <a class="name" href="/app">
-          pillole
-        </a>
-        <nav aria-label="Console">
+      <header class={isOpen ? 'side open' : 'side'}>
+        <div class="bar">
+          <a class="name" href="/app">
+            pillole
+          </a>
+          <button
+            type="button"
+            class="menu"
+            aria-expanded={isOpen}
+            aria-controls="navigation"
+            onClick={() => setOpen(!isOpen)}
+          >
+            Menu
+          </button>
+        </div>
+        <nav id="navigation" aria-label="Console">
           {PAGES.map(link)}
           {/* Other documents: the market page and the reference. */}
           <a href="/" target="_self">

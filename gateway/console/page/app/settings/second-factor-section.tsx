@@ -49,7 +49,7 @@ export function SecondFactorSection() {
             </>
           ) : (
             <>
-              <p>Not set up. With it, a stolen password alone changes nothing.</p>
+              <p>Not set up. With a second factor, a stolen password is not enough to sign in.</p>
               <button type="button" onClick={() => setOpen({ kind: 'begin' })}>
                 Set up second factor
               </button>
