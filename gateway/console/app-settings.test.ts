@@ -87,6 +87,7 @@ test('a subscription is cancelled, kept, lowered; the account is closed', async 
   await pages.signIn(page, customer.email, 'Billing');
   await page.getByText('Test billing: no money moves.').waitFor();
   await page.getByRole('button', { name: 'Cancel subscription' }).click();
+  await page.getByRole('dialog').waitFor();
   const says = (text: string) => async () => (await page.getByText(text).count()) > 0;
   await press(page, 'Cancel subscription', says('Cancelled: keys work until the period ends.'));
   expect((await customer.send('GET', '/api/subscription')).body.cancel_at_period_end).toBe(true);

@@ -24,21 +24,11 @@ const SETTINGS = [
 /** Navigation around a page of the account. */
 export function Shell(props: { readonly session: Session; readonly children: ComponentChildren }) {
   const { session, children } = props;
-  const { path, route } = useLocation();
-  const { client } = useSession();
+  const { path } = useLocation();
   const [failure, setFailure] = useState<RequestFailed>();
   // A phone shows the navigation only while it is asked for.
   const [isOpen, setOpen] = useState(false);
   useEffect(() => setOpen(false), [path]);
-  const signOut = async () => {
-    try {
-      await client.send('DELETE', '/api/session');
-      client.useSession(undefined);
-      route('/app/sign-in');
-    } catch (error) {
-      setFailure(asFailure(error));
-    }
-  };
   const link = ([href, title]: readonly [string, string]) => (
     <a key={href} href={href} aria-current={isWithin(path, href) ? 'page' : undefined}>
       {title}
@@ -73,13 +63,7 @@ export function Shell(props: { readonly session: Session; readonly children: Com
           <span class="group">Settings</span>
           {SETTINGS.map(link)}
         </nav>
-        <div class="who">
-          <span title={session.user.email}>{session.user.email}</span>
-          <ThemeToggle />
-          <button type="button" onClick={signOut}>
-            Sign out
-          </button>
-        </div>
+        <Person session={session} onFailure={setFailure} />
       </header>
       <main>
         {failure !== undefined && <Failure failure={failure} />}
@@ -91,6 +75,34 @@ export function Shell(props: { readonly session: Session; readonly children: Com
         )}
         {children}
       </main>
+    </div>
+  );
+}
+
+/** Who is signed in, and the way out. */
+function Person(props: {
+  readonly session: Session;
+  readonly onFailure: (failure: RequestFailed) => void;
+}) {
+  const { session, onFailure } = props;
+  const { route } = useLocation();
+  const { client } = useSession();
+  const signOut = async () => {
+    try {
+      await client.send('DELETE', '/api/session');
+      client.useSession(undefined);
+      route('/app/sign-in');
+    } catch (error) {
+      onFailure(asFailure(error));
+    }
+  };
+  return (
+    <div class="who">
+      <span title={session.user.email}>{session.user.email}</span>
+      <ThemeToggle />
+      <button type="button" onClick={signOut}>
+        Sign out
+      </button>
     </div>
   );
 }

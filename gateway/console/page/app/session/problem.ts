@@ -22,6 +22,11 @@ export class RequestFailed extends Error {
     this.requestId = of.requestId;
     this.faults = of.faults ?? [];
   }
+
+  /** Whether the same request may succeed later: no answer, too many requests, or a fault of ours. */
+  get mayPass(): boolean {
+    return this.code === 'unreachable' || this.status === 429 || this.status >= 500;
+  }
 }
 
 interface Fault {

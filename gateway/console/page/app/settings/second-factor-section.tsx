@@ -22,8 +22,7 @@ export function SecondFactorSection() {
   const factor = useLoad<Factor>('/api/second-factor');
   const [open, setOpen] = useState<Open>();
   const close = () => setOpen(undefined);
-  const showCodes = ({ recovery_codes: codes }: { recovery_codes: readonly string[] }) => {
-    setOpen({ kind: 'codes', codes });
+  const changed = () => {
     factor.reload();
     // The session says from now on whether a code is needed.
     void client.readSession();
@@ -57,29 +56,50 @@ export function SecondFactorSection() {
           )
         }
       </WhenLoaded>
-      {open?.kind === 'begin' && (
+      {open !== undefined && (
+        <SecondFactorDialog open={open} onOpen={setOpen} onClose={close} onChanged={changed} />
+      )}
+    </section>
+  );
+}
+
+function SecondFactorDialog(props: {
+  readonly open: Open;
+  readonly onOpen: (next: Open) => void;
+  readonly onClose: () => void;
+  readonly onChanged: () => void;
+}) {
+  const { open, onOpen, onClose, onChanged } = props;
+  const { client } = useSession();
+  const showCodes = ({ recovery_codes: codes }: { recovery_codes: readonly string[] }) => {
+    onOpen({ kind: 'codes', codes });
+    onChanged();
+  };
+  return (
+    <>
+      {open.kind === 'begin' && (
         <ConfirmDialog
           title="Set up second factor"
           action="Continue"
-          onClose={close}
+          onClose={onClose}
           onConfirm={async ({ password }) => {
             type Begun = { readonly secret: string; readonly uri: string };
             const begun = await client.send<Begun>('POST', '/api/second-factor', { password });
-            setOpen({ kind: 'confirm', ...begun });
+            onOpen({ kind: 'confirm', ...begun });
           }}
         >
           <Field name="password" label="Password" type="password" autocomplete="current-password" />
         </ConfirmDialog>
       )}
-      {open?.kind === 'confirm' && (
-        <SetUpDialog {...open} onClose={close} onConfirmed={showCodes} />
+      {open.kind === 'confirm' && (
+        <SetUpDialog {...open} onClose={onClose} onConfirmed={showCodes} />
       )}
-      {open?.kind === 'codes' && <RecoveryCodesDialog codes={open.codes} onClose={close} />}
-      {open?.kind === 'replace' && (
+      {open.kind === 'codes' && <RecoveryCodesDialog codes={open.codes} onClose={onClose} />}
+      {open.kind === 'replace' && (
         <ConfirmDialog
           title="Replace recovery codes"
           action="Replace"
-          onClose={close}
+          onClose={onClose}
           onConfirm={async () =>
             showCodes(await client.send('POST', '/api/second-factor/recovery-codes'))
           }
@@ -87,22 +107,21 @@ export function SecondFactorSection() {
           <p>The earlier codes are void at once.</p>
         </ConfirmDialog>
       )}
-      {open?.kind === 'remove' && (
+      {open.kind === 'remove' && (
         <ConfirmDialog
           title="Remove second factor"
           action="Remove"
-          onClose={close}
+          onClose={onClose}
           onConfirm={async ({ password }) => {
             await client.send('DELETE', '/api/second-factor', { password });
-            close();
-            factor.reload();
-            await client.readSession();
+            onClose();
+            onChanged();
           }}
         >
           <p>From then on, the password alone is enough. Recovery codes are void.</p>
           <Field name="password" label="Password" type="password" autocomplete="current-password" />
         </ConfirmDialog>
       )}
-    </section>
+    </>
   );
 }

@@ -13,7 +13,6 @@ const READ_EVERY_MS = 1_000;
 /** Attempts, newest first. @param props.sent a test message whose attempt is awaited */
 export function AttemptTable(props: { readonly path: string; readonly sent: string | undefined }) {
   const { path, sent } = props;
-  const { client } = useSession();
   const [outcome, setOutcome] = useState('');
   const filter = outcome === '' ? '' : `&outcome=${outcome}`;
   const attempts = useLoad<{ readonly data: readonly Attempt[] }>(
@@ -63,38 +62,12 @@ export function AttemptTable(props: { readonly path: string; readonly sent: stri
               </thead>
               <tbody>
                 {data.map((one) => (
-                  <tr key={`${one.message_id} ${one.attempt} ${one.at}`}>
-                    <td data-title="Time">
-                      <Time of={one.at} />
-                    </td>
-                    <td data-title="Message">
-                      {one.event_type}
-                      <code class="id">{one.message_id}</code>
-                    </td>
-                    <td data-title="Attempt" class="number">
-                      {one.attempt}
-                    </td>
-                    <td data-title="Outcome">
-                      {one.outcome} {one.status ?? one.reason}
-                    </td>
-                    <td data-title="Took" class="number">
-                      {Math.round(one.latency_ms)} ms
-                    </td>
-                    <td data-title="Answer" class="wide">
-                      <code>{one.answer || one.detail}</code>
-                    </td>
-                    <td class="actions">
-                      <ActionButton
-                        label={`Resend ${one.message_id}, attempt ${one.attempt}`}
-                        onClick={async () => {
-                          await client.send('POST', `${path}/deliveries/${one.message_id}/resend`);
-                          attempts.reload();
-                        }}
-                      >
-                        Resend
-                      </ActionButton>
-                    </td>
-                  </tr>
+                  <AttemptRow
+                    key={`${one.message_id} ${one.attempt} ${one.at}`}
+                    of={one}
+                    path={path}
+                    onResent={attempts.reload}
+                  />
                 ))}
               </tbody>
             </table>
@@ -102,5 +75,48 @@ export function AttemptTable(props: { readonly path: string; readonly sent: stri
         }
       </WhenLoaded>
     </section>
+  );
+}
+
+function AttemptRow(props: {
+  readonly of: Attempt;
+  readonly path: string;
+  readonly onResent: () => void;
+}) {
+  const { of: one, path, onResent } = props;
+  const { client } = useSession();
+  return (
+    <tr>
+      <td data-title="Time">
+        <Time of={one.at} />
+      </td>
+      <td data-title="Message">
+        {one.event_type}
+        <code class="id">{one.message_id}</code>
+      </td>
+      <td data-title="Attempt" class="number">
+        {one.attempt}
+      </td>
+      <td data-title="Outcome">
+        {one.outcome} {one.status ?? one.reason}
+      </td>
+      <td data-title="Took" class="number">
+        {Math.round(one.latency_ms)} ms
+      </td>
+      <td data-title="Answer" class="wide">
+        <code>{one.answer || one.detail}</code>
+      </td>
+      <td class="actions">
+        <ActionButton
+          label={`Resend ${one.message_id}, attempt ${one.attempt}`}
+          onClick={async () => {
+            await client.send('POST', `${path}/deliveries/${one.message_id}/resend`);
+            onResent();
+          }}
+        >
+          Resend
+        </ActionButton>
+      </td>
+    </tr>
   );
 }

@@ -1,9 +1,6 @@
 import { useState } from 'preact/hooks';
-import { useLocation, useRoute } from 'preact-iso';
+import { useRoute } from 'preact-iso';
 import { ActionButton } from '../parts/action-button.tsx';
-import { ConfirmDialog } from '../parts/confirm-dialog.tsx';
-import { Copyable } from '../parts/copy.tsx';
-import { Dialog } from '../parts/dialog.tsx';
 import { PageOf } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { useLoad } from '../parts/use-load.ts';
@@ -12,21 +9,16 @@ import { useSession } from '../session/session-context.tsx';
 import { AttemptTable } from './attempt-table.tsx';
 import { type Endpoint, stateText } from './bodies.ts';
 import { DeliveryTable } from './delivery-table.tsx';
-
-interface Rotated {
-  readonly secret: string;
-}
+import { EndpointDialog, type EndpointDialogKind } from './endpoint-dialog.tsx';
 
 /** One endpoint: its state, what waits for it, and every attempt. */
 export default function EndpointPage() {
   const { params } = useRoute();
   const path = `/api/webhooks/${params.id}`;
   const { client } = useSession();
-  const { route } = useLocation();
   const endpoint = useLoad<Endpoint>(path);
-  const [open, setOpen] = useState<'rotate' | 'delete' | { readonly secret: string }>();
+  const [open, setOpen] = useState<EndpointDialogKind>();
   const [sent, setSent] = useState<string>();
-  const close = () => setOpen(undefined);
   const setStatus = async (status: 'enabled' | 'disabled') => {
     await client.send('PATCH', path, { status });
     endpoint.reload();
@@ -40,35 +32,7 @@ export default function EndpointPage() {
       <WhenLoaded of={endpoint} rows={4}>
         {(one) => (
           <>
-            <p class="wide">
-              <code>{one.url}</code>
-            </p>
-            <dl class="facts">
-              <div>
-                <dt>State</dt>
-                <dd>{stateText(one)}</dd>
-              </div>
-              <div>
-                <dt>Events</dt>
-                <dd>{one.event_types.join(', ')}</dd>
-              </div>
-              {one.failing_since !== null && (
-                <div>
-                  <dt>Failing since</dt>
-                  <dd>
-                    <Time of={one.failing_since} />
-                  </dd>
-                </div>
-              )}
-              {one.resting_until !== null && (
-                <div>
-                  <dt>Rests until</dt>
-                  <dd>
-                    <Time of={one.resting_until} />
-                  </dd>
-                </div>
-              )}
-            </dl>
+            <EndpointFacts of={one} />
             <div class="buttons">
               <ActionButton onClick={test}>Send test</ActionButton>
               {one.state === 'enabled' ? (
@@ -93,40 +57,50 @@ export default function EndpointPage() {
       )}
       <DeliveryTable path={path} />
       <AttemptTable path={path} sent={sent} />
-      {open === 'rotate' && (
-        <ConfirmDialog
-          title="Rotate secret"
-          action="Rotate"
-          onClose={close}
-          onConfirm={async () => {
-            setOpen(await client.send<Rotated>('POST', `${path}/rotate-secret`, {}));
-          }}
-        >
-          <p>The present secret signs messages besides the new one for a day.</p>
-        </ConfirmDialog>
-      )}
-      {typeof open === 'object' && (
-        <Dialog title="New secret" onClose={close}>
-          <p class="notice">Copy the secret now: it is never shown again.</p>
-          <Copyable label="Secret" text={open.secret} />
-          <button type="button" class="main" onClick={close}>
-            I have copied it
-          </button>
-        </Dialog>
-      )}
-      {open === 'delete' && (
-        <ConfirmDialog
-          title="Delete endpoint"
-          action="Delete endpoint"
-          onClose={close}
-          onConfirm={async () => {
-            await client.send('DELETE', path);
-            route('/app/webhooks');
-          }}
-        >
-          <p>All messages that wait for it are deleted too. This cannot be undone.</p>
-        </ConfirmDialog>
+      {open !== undefined && (
+        <EndpointDialog
+          path={path}
+          which={open}
+          onOpen={setOpen}
+          onClose={() => setOpen(undefined)}
+        />
       )}
     </PageOf>
+  );
+}
+
+function EndpointFacts({ of: one }: { readonly of: Endpoint }) {
+  return (
+    <>
+      <p class="wide">
+        <code>{one.url}</code>
+      </p>
+      <dl class="facts">
+        <div>
+          <dt>State</dt>
+          <dd>{stateText(one)}</dd>
+        </div>
+        <div>
+          <dt>Events</dt>
+          <dd>{one.event_types.join(', ')}</dd>
+        </div>
+        {one.failing_since !== null && (
+          <div>
+            <dt>Failing since</dt>
+            <dd>
+              <Time of={one.failing_since} />
+            </dd>
+          </div>
+        )}
+        {one.resting_until !== null && (
+          <div>
+            <dt>Rests until</dt>
+            <dd>
+              <Time of={one.resting_until} />
+            </dd>
+          </div>
+        )}
+      </dl>
+    </>
   );
 }
