@@ -1,14 +1,17 @@
 import { once } from 'node:events';
-import axe from 'axe-core';
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
 import { request } from 'undici';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { packageRoot } from '../../lib/files/package-root.ts';
 import { getPort } from '../../testing/ports.ts';
 import { startProcess, type TestProcess } from '../../testing/process.ts';
 import { waitFor } from '../../testing/wait.ts';
 import { type AccountApi, openAccountApi } from '../api/testing/account-api.ts';
 import { PASSWORD, tokenFor } from '../api/testing/customer.ts';
 import { hasHeading, openAppPages, press } from './testing/app-pages.ts';
+import { checkPage } from './testing/axe.ts';
 
 /** The console as a new customer uses it, in a real browser. */
 let api: AccountApi;
@@ -141,9 +144,32 @@ test('a socket is listed, and closed from the page', async () => {
   await page.getByText('No socket is open.').waitFor();
 });
 
+test('a page whose code cannot be read says so, and is read after a reload', async () => {
+  const customer = await api.customer('updated', 'pro');
+  const { page } = await pages.open('/app/sign-in');
+  await page.route('**/assets/usage-*.js', (route) => route.abort());
+  await pages.signIn(page, customer.email);
+  await page.getByRole('link', { name: 'Usage', exact: true }).click();
+  await page.getByText('This page could not be read.').waitFor();
+  await page.unrouteAll();
+  await page.getByRole('button', { name: 'Reload' }).click();
+  await page.getByRole('heading', { name: 'Usage' }).waitFor();
+});
+
+test('every file of the page is served', async () => {
+  const folder = path.join(packageRoot, 'dist/console/assets');
+  const files = await readdir(folder);
+  expect(files.length).toBeGreaterThan(30);
+  for (const file of files) {
+    const { statusCode, body } = await request(`${api.base}/console/assets/${file}`);
+    await body.dump();
+    expect(statusCode, file).toBe(200);
+  }
+});
+
 test('the console may not be framed, and its policy allows no inline code', async () => {
-  for (const path of ['/app', '/app/settings/api-keys']) {
-    const { headers, body } = await request(`${api.base}${path}`);
+  for (const address of ['/app', '/app/settings/api-keys']) {
+    const { headers, body } = await request(`${api.base}${address}`);
     await body.dump();
     const policy = String(headers['content-security-policy']);
     expect(policy).toContain("frame-ancestors 'none'");
@@ -162,17 +188,7 @@ test.each([
     width,
     ...(isPhone && { isPhone }),
   });
-  const check = async (title: string) => {
-    await page.getByRole('heading', { name: title, exact: true }).waitFor();
-    await waitFor('the data', async () => (await page.locator('.skeleton').count()) === 0);
-    await page.evaluate(axe.source);
-    const { violations } = (await page.evaluate('axe.run()')) as axe.AxeResults;
-    expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
-    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
-    const folder = process.env.CONSOLE_SHOTS;
-    const file = `${title}-${width}-${scheme}.png`.replaceAll(' ', '-');
-    if (folder !== undefined) await page.screenshot({ path: `${folder}/${file}`, fullPage: true });
-  };
+  const check = (title: string) => checkPage(page, title, scheme);
   await check('Sign in');
   await pages.signIn(page, customer.email);
   await check('Overview');
@@ -181,6 +197,8 @@ test.each([
     'Streams',
     'Webhooks',
     'Plans',
+    'Status',
+    'Support',
     'Security',
     'Billing',
     'Account',
@@ -192,13 +210,13 @@ test.each([
   }
   await page.getByRole('button', { name: 'Create key' }).click();
   await check('Create key');
-  for (const [path, title] of [
+  for (const [entry, title] of [
     ['sign-up', 'Sign up'],
     ['forgotten', 'Forgotten password'],
     ['verify', 'Verify your address'],
     ['reset', 'New password'],
   ]) {
-    await page.goto(`${api.base}/app/${path}`);
+    await page.goto(`${api.base}/app/${entry}`);
     await check(title!);
   }
   // The browser itself reports that nobody is signed in (401), and that Basic has no webhooks (403).

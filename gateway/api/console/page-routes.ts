@@ -12,8 +12,8 @@ import { defineRoute } from '../server/define-route.ts';
 
 /** Build output of `gateway/console`. */
 const FOLDER = path.join(packageRoot, 'dist/console');
-/** Asset names carry a hash of their content. */
-const ASSET = '^[A-Za-z0-9_-]{1,64}\\.[a-z0-9]{2,5}$';
+/** Asset names carry a hash of their content; a library's name may contain a dot. */
+const ASSET = '^[A-Za-z0-9_-]{1,64}(\\.[A-Za-z0-9_-]{1,64})?\\.[a-z0-9]{2,5}$';
 const FOREVER = 'public, max-age=31536000, immutable';
 
 const Settings = Type.Object({

@@ -1,33 +1,48 @@
-import { useEffect } from 'preact/hooks';
-import { ErrorBoundary, LocationProvider, lazy, Route, Router, useLocation } from 'preact-iso';
+import { useEffect, useState } from 'preact/hooks';
+import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from 'preact-iso';
 import { ProofDialog } from './entry/proof-dialog.tsx';
+import { page } from './parts/lazy-page.tsx';
 import { Failure, Skeleton } from './parts/states.tsx';
+import { asFailure } from './session/problem.ts';
 import { SessionProvider, useSession } from './session/session-context.tsx';
 import { Shell } from './shell.tsx';
 
 // Every page is a chunk of its own.
-const SignIn = lazy(() => import('./entry/sign-in.tsx'));
-const SignUp = lazy(() => import('./entry/sign-up.tsx'));
-const Verify = lazy(() => import('./entry/verify.tsx'));
-const Forgotten = lazy(() => import('./entry/forgotten.tsx'));
-const Reset = lazy(() => import('./entry/reset.tsx'));
-const Overview = lazy(() => import('./account/overview.tsx'));
-const Plans = lazy(() => import('./account/plans.tsx'));
-const Usage = lazy(() => import('./account/usage.tsx'));
-const ApiKeys = lazy(() => import('./settings/api-keys.tsx'));
-const Security = lazy(() => import('./settings/security.tsx'));
-const Billing = lazy(() => import('./settings/billing.tsx'));
-const OwnAccount = lazy(() => import('./settings/account.tsx'));
-const Endpoints = lazy(() => import('./webhooks/endpoints.tsx'));
-const EndpointPage = lazy(() => import('./webhooks/endpoint.tsx'));
-const Streams = lazy(() => import('./streams/streams.tsx'));
+const SignIn = page(() => import('./entry/sign-in.tsx'));
+const SignUp = page(() => import('./entry/sign-up.tsx'));
+const Verify = page(() => import('./entry/verify.tsx'));
+const Forgotten = page(() => import('./entry/forgotten.tsx'));
+const Reset = page(() => import('./entry/reset.tsx'));
+const Overview = page(() => import('./account/overview.tsx'));
+const Plans = page(() => import('./account/plans.tsx'));
+const Usage = page(() => import('./account/usage.tsx'));
+const ApiKeys = page(() => import('./settings/api-keys.tsx'));
+const Security = page(() => import('./settings/security.tsx'));
+const Billing = page(() => import('./settings/billing.tsx'));
+const OwnAccount = page(() => import('./settings/account.tsx'));
+const Endpoints = page(() => import('./webhooks/endpoints.tsx'));
+const EndpointPage = page(() => import('./webhooks/endpoint.tsx'));
+const Symbols = page(() => import('./symbols/symbols.tsx'));
+const SymbolPage = page(() => import('./symbols/symbol.tsx'));
+const Analytics = page(() => import('./analytics/analytics.tsx'));
+const Status = page(() => import('./service/status.tsx'));
+const Support = page(() => import('./service/support.tsx'));
+const Streams = page(() => import('./streams/streams.tsx'));
 
 /** The console: pages of an account, and the way to one. */
 export function App() {
+  const [fault, setFault] = useState<Error>();
+  if (fault !== undefined) {
+    return (
+      <main class="entry">
+        <Failure failure={asFailure(fault)} onRetry={() => location.reload()} />
+      </main>
+    );
+  }
   return (
     <LocationProvider scope="/app">
       <SessionProvider Proof={ProofDialog}>
-        <ErrorBoundary>
+        <ErrorBoundary onError={setFault}>
           <Router>
             <Route path="/app/sign-in" component={SignIn} />
             <Route path="/app/sign-up" component={SignUp} />
@@ -71,6 +86,11 @@ function SignedInPages() {
         <Route path="/" component={Overview} />
         <Route path="/plans" component={Plans} />
         <Route path="/usage" component={Usage} />
+        <Route path="/symbols" component={Symbols} />
+        <Route path="/symbol" component={SymbolPage} />
+        <Route path="/analytics" component={Analytics} />
+        <Route path="/status" component={Status} />
+        <Route path="/support" component={Support} />
         <Route path="/streams" component={Streams} />
         <Route path="/webhooks" component={Endpoints} />
         <Route path="/webhooks/:id" component={EndpointPage} />

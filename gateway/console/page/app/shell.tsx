@@ -2,24 +2,12 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { ThemeToggle } from '../view/theme.tsx';
+import { DOCUMENTS, PAGES, SETTINGS } from './pages.ts';
+import { Palette } from './palette/palette.tsx';
 import { Failure } from './parts/states.tsx';
 import type { Session } from './session/client.ts';
 import { asFailure, type RequestFailed } from './session/problem.ts';
 import { useSession } from './session/session-context.tsx';
-
-const PAGES = [
-  ['/app', 'Overview'],
-  ['/app/usage', 'Usage'],
-  ['/app/streams', 'Streams'],
-  ['/app/webhooks', 'Webhooks'],
-  ['/app/plans', 'Plans'],
-] as const;
-const SETTINGS = [
-  ['/app/settings/api-keys', 'API keys'],
-  ['/app/settings/security', 'Security'],
-  ['/app/settings/billing', 'Billing'],
-  ['/app/settings/account', 'Account'],
-] as const;
 
 /** Navigation around a page of the account. */
 export function Shell(props: { readonly session: Session; readonly children: ComponentChildren }) {
@@ -53,16 +41,15 @@ export function Shell(props: { readonly session: Session; readonly children: Com
         </div>
         <nav id="navigation" aria-label="Console">
           {PAGES.map(link)}
-          {/* Other documents: the market page and the reference. */}
-          <a href="/" target="_self">
-            Live
-          </a>
-          <a href="/docs" target="_self">
-            Docs
-          </a>
+          {DOCUMENTS.map(([href, title]) => (
+            <a key={href} href={href} target="_self">
+              {title}
+            </a>
+          ))}
           <span class="group">Settings</span>
           {SETTINGS.map(link)}
         </nav>
+        <Palette />
         <Person session={session} onFailure={setFailure} />
       </header>
       <main>

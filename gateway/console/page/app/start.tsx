@@ -5,6 +5,7 @@ import '../style/controls.css';
 import './style/shell.css';
 import './style/forms.css';
 import './style/data.css';
+import './style/market.css';
 import { applyTheme } from '../view/theme.tsx';
 import { App } from './app.tsx';
 import { takeMailToken } from './entry/mail-token.ts';

@@ -48,5 +48,5 @@ export default function SignIn() {
 
 /** A page of the console alone: a link must not lead people who sign in to another site. */
 function pageOf(to: string | undefined): string {
-  return to !== undefined && /^\/app(\/[\w/-]*)?$/.test(to) ? to : '/app';
+  return to !== undefined && /^\/app(\/[\w/-]*)?(\?[^#]*)?$/.test(to) ? to : '/app';
 }

@@ -1,9 +1,19 @@
-import type { RequestFailed } from '../session/problem.ts';
+import { needsPlan, type RequestFailed } from '../session/problem.ts';
 
 /** What failed, what to do, and the id that support needs. */
 export function Failure(props: { readonly failure: RequestFailed; readonly onRetry?: () => void }) {
   const { failure, onRetry } = props;
   const { message, detail, faults, requestId } = failure;
+  if (needsPlan(failure)) {
+    return (
+      <div class="empty">
+        <p>
+          {failure.code === 'tier_too_low' ? detail : 'This needs a plan.'}{' '}
+          <a href="/app/plans">See the plans</a>.
+        </p>
+      </div>
+    );
+  }
   return (
     <div class="failure" role="alert">
       <p>

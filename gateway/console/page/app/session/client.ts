@@ -16,6 +16,8 @@ export type Proof = 'sign-in' | 'second-factor';
 export interface Client {
   /** @throws RequestFailed */
   send<T>(method: string, path: string, body?: unknown): Promise<T>;
+  /** Reads a document that is no JSON. @throws RequestFailed */
+  download(path: string): Promise<Blob>;
   session(): Session | undefined;
   /** Reads the session of the cookie. @returns undefined if nobody is signed in */
   readSession(): Promise<Session | undefined>;
@@ -37,10 +39,9 @@ export function createClient(
     onSession(next);
   };
   const attempt = async (method: string, path: string, body?: unknown) => {
-    const isChange = method !== 'GET';
     const headers = {
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...(isChange && session !== undefined ? { 'x-csrf-token': session.csrf_token } : {}),
+      ...(session === undefined ? {} : { 'x-csrf-token': session.csrf_token }),
     };
     const answer = await fetch(path, {
       method,
@@ -49,9 +50,9 @@ export function createClient(
       signal: AbortSignal.timeout(ANSWER_MAX_MS),
     }).catch(() => Promise.reject(unreachable()));
     if (!answer.ok) throw await problemOf(answer);
-    return answer.status === 204 ? undefined : await answer.json();
+    return answer;
   };
-  const send: Client['send'] = async (method, path, body) => {
+  const answerTo = async (method: string, path: string, body?: unknown) => {
     try {
       return await attempt(method, path, body);
     } catch (error) {
@@ -61,12 +62,17 @@ export function createClient(
     }
   };
   return {
-    send,
+    async send(method, path, body) {
+      const answer = await answerTo(method, path, body);
+      return answer.status === 204 ? undefined : await answer.json();
+    },
+    download: async (path) => (await answerTo('GET', path)).blob(),
     session: () => session,
     useSession,
     async readSession() {
       try {
-        useSession(await attempt('GET', '/api/session'));
+        const answer = await attempt('GET', '/api/session');
+        useSession(await answer.json());
       } catch (error) {
         if (!(error instanceof RequestFailed) || error.status !== 401) throw error;
         useSession(undefined);
@@ -79,6 +85,7 @@ export function createClient(
 function proofFor(error: unknown): Proof | undefined {
   if (!(error instanceof RequestFailed)) return undefined;
   // Another tab may have signed in again, so the token of this one is void as well.
-  if (['session_required', 'csrf_token_invalid'].includes(error.code)) return 'sign-in';
+  if (['session_required', 'key_missing', 'csrf_token_invalid'].includes(error.code))
+    return 'sign-in';
   return error.code === 'second_factor_stale' ? 'second-factor' : undefined;
 }

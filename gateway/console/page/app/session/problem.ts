@@ -23,11 +23,18 @@ export class RequestFailed extends Error {
     this.faults = of.faults ?? [];
   }
 
-  /** Whether the same request may succeed later: no answer, too many requests, or a fault of ours. */
+  /** Whether the same request may succeed soon: no answer, too many requests, or a fault of ours. */
   get mayPass(): boolean {
+    if (this.code === 'daily_quota_exceeded') return false;
     return this.code === 'unreachable' || this.status === 429 || this.status >= 500;
   }
 }
+
+/** Refusals that another plan ends. */
+const OF_PLANS = ['subscription_required', 'tier_too_low'];
+
+/** Whether a plan, or a higher one, is what is missing. */
+export const needsPlan = ({ code }: RequestFailed): boolean => OF_PLANS.includes(code);
 
 interface Fault {
   readonly pointer: string;
