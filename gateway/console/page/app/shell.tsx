@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { ThemeToggle } from '../view/theme.tsx';
+import { AccountNotice } from './account/account-notice.tsx';
 import { DOCUMENTS, PAGES, SETTINGS } from './pages.ts';
 import { Palette } from './palette/palette.tsx';
 import { Failure } from './parts/states.tsx';
@@ -60,6 +61,7 @@ export function Shell(props: { readonly session: Session; readonly children: Com
             keys.
           </p>
         )}
+        <AccountNotice />
         {children}
       </main>
     </div>

@@ -8,9 +8,6 @@ export interface Account {
   readonly access_ends_at: string | null;
   readonly limits: { readonly calls_per_day: number | null; readonly stream_connections: number };
   readonly services: { readonly api: string; readonly stream: string };
-  readonly dedicated:
-    | readonly { readonly name: string; readonly url: string; readonly state: string }[]
-    | null;
 }
 
 export interface Usage {

@@ -6,7 +6,7 @@ import { Form } from './form.tsx';
 export function ConfirmDialog(props: {
   readonly title: string;
   readonly action: string;
-  readonly onConfirm: (values: Readonly<Record<string, string>>) => Promise<void>;
+  readonly onConfirm: (values: Readonly<Record<string, string>>, data: FormData) => Promise<void>;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }) {

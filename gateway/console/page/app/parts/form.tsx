@@ -49,7 +49,7 @@ export function Field(props: {
   readonly name: string;
   readonly label: string;
   readonly hint?: string;
-  readonly type?: 'text' | 'email' | 'password';
+  readonly type?: 'text' | 'email' | 'password' | 'datetime-local';
   readonly value?: string;
   readonly autocomplete?: string;
   readonly isOptional?: boolean;

@@ -4,6 +4,7 @@ import { PageOf } from '../parts/page.tsx';
 import { Failure, Skeleton } from '../parts/states.tsx';
 import { useLoad } from '../parts/use-load.ts';
 import { CreateKeyDialog } from './create-key-dialog.tsx';
+import { EditKeyDialog } from './edit-key-dialog.tsx';
 import type { ApiKey, NewKey } from './key-body.ts';
 import { KeyTable } from './key-table.tsx';
 import { NewKeyDialog } from './new-key-dialog.tsx';
@@ -13,7 +14,7 @@ import { RotateDialog } from './rotate-dialog.tsx';
 type Open =
   | { readonly kind: 'create' }
   | { readonly kind: 'shown'; readonly made: NewKey }
-  | { readonly kind: 'revoke' | 'rotate'; readonly record: ApiKey };
+  | { readonly kind: 'edit' | 'revoke' | 'rotate'; readonly record: ApiKey };
 
 /** Settings, then API keys. */
 export default function ApiKeys() {
@@ -23,6 +24,10 @@ export default function ApiKeys() {
   const close = () => setOpen(undefined);
   const onMade = (made: NewKey) => {
     setOpen({ kind: 'shown', made });
+    keys.reload();
+  };
+  const changed = () => {
+    close();
     keys.reload();
   };
   const failed = [keys, account].find(({ failure }) => failure !== undefined);
@@ -42,6 +47,7 @@ export default function ApiKeys() {
       ) : keys.data.data.length > 0 ? (
         <KeyTable
           keys={keys.data.data}
+          onEdit={(record) => setOpen({ kind: 'edit', record })}
           onRotate={(record) => setOpen({ kind: 'rotate', record })}
           onRevoke={(record) => setOpen({ kind: 'revoke', record })}
         />
@@ -62,15 +68,11 @@ export default function ApiKeys() {
       {open?.kind === 'rotate' && (
         <RotateDialog record={open.record} onClose={close} onMade={onMade} />
       )}
+      {open?.kind === 'edit' && (
+        <EditKeyDialog record={open.record} onClose={close} onChanged={changed} />
+      )}
       {open?.kind === 'revoke' && (
-        <RevokeDialog
-          record={open.record}
-          onClose={close}
-          onRevoked={() => {
-            close();
-            keys.reload();
-          }}
-        />
+        <RevokeDialog record={open.record} onClose={close} onRevoked={changed} />
       )}
     </PageOf>
   );

@@ -1,7 +1,8 @@
 import { Dialog } from '../parts/dialog.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { useSession } from '../session/session-context.tsx';
-import { DEFAULT_SCOPES, type NewKey, SCOPES } from './key-body.ts';
+import { DEFAULT_SCOPES, type NewKey } from './key-body.ts';
+import { listOf, NetworksField, ScopeFields } from './key-fields.tsx';
 
 const DAY_MS = 86_400_000;
 const EXPIRIES = [
@@ -24,7 +25,7 @@ export function CreateKeyDialog(props: {
     const made = await client.send<NewKey>('POST', '/api/keys', {
       name,
       scopes: data.getAll('scope'),
-      allow_cidrs: networks.split(/[\s,]+/).filter((network) => network !== ''),
+      allow_cidrs: listOf(networks),
       ...(expiry === undefined ? {} : { expires_at: expiry }),
     });
     onMade(made);
@@ -33,22 +34,7 @@ export function CreateKeyDialog(props: {
     <Dialog title="Create key" onClose={onClose}>
       <Form action="Create" onSubmit={create}>
         <Field name="name" label="Name" hint="For example the program that uses the key." />
-        <fieldset>
-          <legend>Scopes</legend>
-          {SCOPES.map(([scope, meaning]) => (
-            <label key={scope}>
-              <input
-                type="checkbox"
-                name="scope"
-                value={scope}
-                defaultChecked={DEFAULT_SCOPES.includes(scope)}
-              />
-              <span>
-                <code>{scope}</code> {meaning}
-              </span>
-            </label>
-          ))}
-        </fieldset>
+        <ScopeFields checked={DEFAULT_SCOPES} />
         <div class="field">
           <label for="key-days">Expires</label>
           <select id="key-days" name="days">
@@ -59,12 +45,7 @@ export function CreateKeyDialog(props: {
             ))}
           </select>
         </div>
-        <Field
-          name="networks"
-          label="Networks (optional)"
-          hint="For example 203.0.113.0/24, separated by commas. Empty: any address."
-          isOptional
-        />
+        <NetworksField />
       </Form>
     </Dialog>
   );

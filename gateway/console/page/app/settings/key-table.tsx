@@ -4,10 +4,11 @@ import type { ApiKey } from './key-body.ts';
 /** Live keys first; those that ended stay listed for 30 days. */
 export function KeyTable(props: {
   readonly keys: readonly ApiKey[];
+  readonly onEdit: (key: ApiKey) => void;
   readonly onRotate: (key: ApiKey) => void;
   readonly onRevoke: (key: ApiKey) => void;
 }) {
-  const { keys, onRotate, onRevoke } = props;
+  const { keys, onEdit, onRotate, onRevoke } = props;
   return (
     <table class="stacked">
       <thead>
@@ -43,6 +44,11 @@ export function KeyTable(props: {
               <Time of={key.revoked_at ?? key.expires_at} otherwise="Never" />
             </td>
             <td class="actions">
+              {key.live && (
+                <button type="button" aria-label={`Edit ${key.name}`} onClick={() => onEdit(key)}>
+                  Edit
+                </button>
+              )}
               {key.live && key.replaced_by === null && (
                 <button
                   type="button"

@@ -1,6 +1,8 @@
+import { useMemo } from 'preact/hooks';
 import { Copyable } from '../parts/copy.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Field, Form } from '../parts/form.tsx';
+import { qrPath } from '../parts/qr-path.ts';
 import { useSession } from '../session/session-context.tsx';
 
 /** The secret for the authenticator, and the first code that confirms it. */
@@ -12,19 +14,24 @@ export function SetUpDialog(props: {
 }) {
   const { secret, uri, onClose, onConfirmed } = props;
   const { client } = useSession();
+  const code = useMemo(() => qrPath(uri), [uri]);
   return (
     <Dialog title="Add to your authenticator" onClose={onClose}>
       <p>
+        Scan the code with the authenticator,{' '}
         <a href={uri} target="_self">
-          Open the authenticator on this device
+          open the authenticator on this device
         </a>
         , or type the secret into it.
       </p>
+      <svg class="qr" viewBox={`0 0 ${code.size} ${code.size}`} role="img" aria-label="QR code">
+        <path d={code.path} />
+      </svg>
       <Copyable label="Secret" text={secret} />
       <Form
         action="Confirm"
-        onSubmit={async ({ code }) =>
-          onConfirmed(await client.send('POST', '/api/second-factor/confirm', { code }))
+        onSubmit={async ({ code: first }) =>
+          onConfirmed(await client.send('POST', '/api/second-factor/confirm', { code: first }))
         }
       >
         <Field

@@ -1,4 +1,3 @@
-import { useEffect } from 'preact/hooks';
 import type { Account } from '../account/bodies.ts';
 import { ActionButton } from '../parts/action-button.tsx';
 import { PageOf } from '../parts/page.tsx';
@@ -6,6 +5,7 @@ import { Time } from '../parts/time.tsx';
 import { useLoad } from '../parts/use-load.ts';
 import { WhenLoaded } from '../parts/when-loaded.tsx';
 import { useSession } from '../session/session-context.tsx';
+import { DedicatedSection } from './dedicated-section.tsx';
 
 interface Socket {
   readonly session: string;
@@ -25,16 +25,10 @@ interface Sockets {
 /** While the page is visible. */
 const READ_EVERY_MS = 2_000;
 
-/** The open sockets of the account with their queues, and its dedicated streams. */
+/** The open sockets of the account with their queues, and its dedicated sockets. */
 export default function Streams() {
-  const sockets = useLoad<Sockets>('/api/stream/sessions');
+  const sockets = useLoad<Sockets>('/api/stream/sessions', READ_EVERY_MS);
   const account = useLoad<Account>('/api/account');
-  useEffect(() => {
-    const timer = setInterval(() => {
-      if (document.visibilityState === 'visible') sockets.reload();
-    }, READ_EVERY_MS);
-    return () => clearInterval(timer);
-  }, [sockets.reload]);
   return (
     <PageOf title="Streams">
       <WhenLoaded of={sockets} rows={5}>
@@ -46,31 +40,15 @@ export default function Streams() {
           )
         }
       </WhenLoaded>
-      {(account.data?.dedicated ?? []).length > 0 && (
-        <section class="part">
-          <h2>Dedicated streams</h2>
-          <table class="stacked">
-            <thead>
-              <tr>
-                <th>Name</th>
-                <th>Address</th>
-                <th>State</th>
-              </tr>
-            </thead>
-            <tbody>
-              {account.data!.dedicated!.map(({ name, url, state }) => (
-                <tr key={name}>
-                  <td data-title="Name">{name}</td>
-                  <td data-title="Address">
-                    <code>{url}</code>
-                  </td>
-                  <td data-title="State">{state}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </section>
-      )}
+      {account.data?.tier === 'institutional' && <DedicatedSection />}
+      <section class="part">
+        <h2>A feed to test clients with</h2>
+        <p>
+          Subscribe to <code>TEST:CHAOS</code>: it sends gaps, repeats, late pills and closes on a
+          schedule, so that a client meets them before a trading day does. Nothing of this feed is
+          stored or sent to anyone else.
+        </p>
+      </section>
     </PageOf>
   );
 }

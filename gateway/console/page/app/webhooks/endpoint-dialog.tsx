@@ -3,9 +3,10 @@ import { ConfirmDialog } from '../parts/confirm-dialog.tsx';
 import { Copyable } from '../parts/copy.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { useSession } from '../session/session-context.tsx';
+import { ReplayDialog } from './replay-dialog.tsx';
 
 /** What a dialog asks for; an object is the new secret, to be copied. */
-export type EndpointDialogKind = 'rotate' | 'delete' | { readonly secret: string };
+export type EndpointDialogKind = 'rotate' | 'delete' | 'replay' | { readonly secret: string };
 
 interface Rotated {
   readonly secret: string;
@@ -23,6 +24,7 @@ export function EndpointDialog(props: {
   const { route } = useLocation();
   return (
     <>
+      {which === 'replay' && <ReplayDialog path={path} onClose={onClose} />}
       {which === 'rotate' && (
         <ConfirmDialog
           title="Rotate secret"

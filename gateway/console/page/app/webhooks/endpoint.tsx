@@ -11,6 +11,9 @@ import { type Endpoint, stateText } from './bodies.ts';
 import { DeliveryTable } from './delivery-table.tsx';
 import { EndpointDialog, type EndpointDialogKind } from './endpoint-dialog.tsx';
 
+/** Messages younger than this are recovered by the button. */
+const RECOVER_MS = 86_400_000;
+
 /** One endpoint: its state, what waits for it, and every attempt. */
 export default function EndpointPage() {
   const { params } = useRoute();
@@ -19,6 +22,7 @@ export default function EndpointPage() {
   const endpoint = useLoad<Endpoint>(path);
   const [open, setOpen] = useState<EndpointDialogKind>();
   const [sent, setSent] = useState<string>();
+  const [recovered, setRecovered] = useState<number>();
   const setStatus = async (status: 'enabled' | 'disabled') => {
     await client.send('PATCH', path, { status });
     endpoint.reload();
@@ -26,6 +30,11 @@ export default function EndpointPage() {
   const test = async () => {
     type Posted = { readonly message_id: string };
     setSent((await client.send<Posted>('POST', `${path}/test`)).message_id);
+  };
+  const recover = async () => {
+    const since = new Date(Date.now() - RECOVER_MS).toISOString();
+    type Recovered = { readonly recovered: number };
+    setRecovered((await client.send<Recovered>('POST', `${path}/recover`, { since })).recovered);
   };
   return (
     <PageOf title="Endpoint">
@@ -40,6 +49,10 @@ export default function EndpointPage() {
               ) : (
                 <ActionButton onClick={() => setStatus('enabled')}>Enable</ActionButton>
               )}
+              <ActionButton onClick={recover}>Recover failed messages</ActionButton>
+              <button type="button" onClick={() => setOpen('replay')}>
+                Replay
+              </button>
               <button type="button" onClick={() => setOpen('rotate')}>
                 Rotate secret
               </button>
@@ -53,6 +66,13 @@ export default function EndpointPage() {
       {sent !== undefined && (
         <p class="notice" role="status">
           Test message <code>{sent}</code> was sent: its attempt is listed below within two seconds.
+        </p>
+      )}
+      {recovered !== undefined && (
+        <p class="notice" role="status">
+          {recovered === 0
+            ? 'No message of the last day was given up.'
+            : `${recovered.toLocaleString('en')} messages of the last day are due again.`}
         </p>
       )}
       <DeliveryTable path={path} />
