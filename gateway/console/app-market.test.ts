@@ -8,7 +8,7 @@ import { waitFor } from '../../testing/wait.ts';
 import { type AccountApi, openAccountApi } from '../api/testing/account-api.ts';
 import { type Customer, PASSWORD } from '../api/testing/customer.ts';
 import { openAppPages } from './testing/app-pages.ts';
-import { checkPage } from './testing/axe.ts';
+import { checkPage, LOOKS } from './testing/axe.ts';
 
 /** Symbols and analytics in the console, with pills that are posted to a real ingest. */
 let api: AccountApi;
@@ -127,10 +127,7 @@ test('a plan without analytics shows what it has, and which plan has the rest', 
   await page.getByRole('heading', { name: 'Plans', exact: true }).waitFor();
 });
 
-test.each([
-  ['light', 1280],
-  ['dark', 390],
-] as const)(
+test.each(LOOKS)(
   'no page of the market has a fault of accessibility: %s, %i px',
   async (scheme, width) => {
     const { page, complaints } = await pages.open('/app/symbols', { scheme, width });

@@ -1,5 +1,6 @@
 import { TOTP } from 'otpauth';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { openTestDatabase } from '../../testing/accounts.ts';
 import { waitFor } from '../../testing/wait.ts';
 import { type AccountApi, openAccountApi } from '../api/testing/account-api.ts';
 import { PASSWORD } from '../api/testing/customer.ts';
@@ -30,7 +31,7 @@ test('a second factor is set up, asked for at sign-in, and removed', async () =>
   await press(page, 'Continue', hasHeading(page, 'Add to your authenticator'));
   const secret = await page.locator('.copyable code').innerText();
   const code = () => new TOTP({ secret }).generate();
-  await page.getByLabel('Code').fill(code());
+  await page.getByLabel('Code', { exact: true }).fill(code());
   await press(page, 'Confirm', hasHeading(page, 'Recovery codes'));
   const codes = (await page.locator('.copyable code').innerText()).split('\n');
   expect(codes.length).toBeGreaterThan(5);
@@ -112,4 +113,51 @@ test('a subscription is cancelled, kept, lowered; the account is closed', async 
     return status !== 200 && status;
   });
   expect([401, 403]).toContain(after);
+});
+
+test('name, scopes and networks of a key are changed', async () => {
+  const customer = await api.customer('editor', 'pro');
+  await customer.send('POST', '/api/keys', { name: 'desk', scopes: ['read', 'stream'] });
+  const { page } = await pages.open('/app/settings/api-keys');
+  await pages.signIn(page, customer.email, 'API keys');
+  await page.getByRole('button', { name: 'Edit desk' }).click();
+  await page.getByLabel('Name').fill('desk 7');
+  await page.getByLabel(/^stream /).uncheck();
+  await page.getByLabel('Networks (optional)').fill('203.0.113.0/24');
+  const isChanged = async () => (await page.getByText('203.0.113.0/24').count()) > 0;
+  await press(page, 'Save', async () => (await page.getByRole('dialog').count()) === 0);
+  await waitFor('the changed key', isChanged);
+  const [key] = (await customer.send('GET', '/api/keys')).body.data;
+  expect(key).toMatchObject({
+    ...{ name: 'desk 7', scopes: ['read'], allow_cidrs: ['203.0.113.0/24'] },
+  });
+});
+
+test('a dedicated socket is created and removed', async () => {
+  const customer = await api.customer('institution', 'institutional');
+  const { page } = await pages.open('/app/streams');
+  await pages.signIn(page, customer.email, 'Streams');
+  await page.getByRole('button', { name: 'Create dedicated socket' }).click();
+  await page.getByLabel('Label').fill('Tokyo desk');
+  const isListed = async () =>
+    (await page.getByRole('button', { name: 'Remove Tokyo desk' }).count()) > 0;
+  await press(page, 'Create', isListed);
+  await page.getByText(/\/api\/stream\/dedicated\/ded_/).waitFor();
+  await page.getByRole('button', { name: 'Remove Tokyo desk' }).click();
+  await press(page, 'Remove', async () => !(await isListed()));
+  expect((await customer.send('GET', '/api/manager/streams')).body.data).toEqual([]);
+});
+
+test('a payment that is overdue is said on every page', async () => {
+  const customer = await api.customer('late', 'pro');
+  const db = openTestDatabase(api.namespace);
+  await db.updateTable('subscriptions').set({ status: 'past_due' }).execute();
+  await db.destroy();
+  const { page } = await pages.open('/app/usage');
+  await pages.signIn(page, customer.email, 'Usage');
+  await waitFor('the notice', async () => {
+    await page.reload();
+    await page.getByRole('heading', { name: 'Usage', exact: true }).waitFor();
+    return (await page.getByText('The last payment failed.').count()) > 0;
+  });
 });

@@ -79,6 +79,17 @@ test('an endpoint is made, answers the challenge, gets a test, and is deleted', 
   await waitFor('the message to come again', () => posted().length > 2);
   expect(new Set(posted().map(({ id }) => id)).size).toBe(2);
 
+  const noneGivenUp = page.getByText('No message of the last day was given up.');
+  await press(page, 'Recover failed messages', async () => (await noneGivenUp.count()) > 0);
+  await page.getByRole('button', { name: 'Replay', exact: true }).click();
+  await page.getByLabel('Symbol', { exact: true }).fill('7203.T');
+  await page.getByLabel('From').fill('2026-01-05T09:00');
+  await page.getByLabel('To', { exact: true }).fill('2026-01-05T10:00');
+  const nothing = page.getByText('0 pills in 0 new messages.');
+  await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).click();
+  await nothing.waitFor();
+  await page.getByRole('button', { name: 'Close' }).click();
+
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await press(page, 'Delete endpoint', hasHeading(page, 'Webhooks'));
   await page.getByText('No endpoints yet.').waitFor();

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { request } from 'undici';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
@@ -11,7 +12,7 @@ import { waitFor } from '../../testing/wait.ts';
 import { type AccountApi, openAccountApi } from '../api/testing/account-api.ts';
 import { PASSWORD, tokenFor } from '../api/testing/customer.ts';
 import { hasHeading, openAppPages, press } from './testing/app-pages.ts';
-import { checkPage } from './testing/axe.ts';
+import { checkPage, LOOKS } from './testing/axe.ts';
 
 /** The console as a new customer uses it, in a real browser. */
 let api: AccountApi;
@@ -156,6 +157,15 @@ test('a page whose code cannot be read says so, and is read after a reload', asy
   await page.getByRole('heading', { name: 'Usage' }).waitFor();
 });
 
+test('what the first page needs has at most 150 KB, compressed', async () => {
+  const { page } = await pages.open('/app/sign-in');
+  const sizes: number[] = [];
+  page.on('response', async (answer) => sizes.push(gzipSync(await answer.body()).length));
+  await page.reload({ waitUntil: 'networkidle' });
+  expect(sizes.length).toBeGreaterThan(4);
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(150 * 1_024);
+});
+
 test('every file of the page is served', async () => {
   const folder = path.join(packageRoot, 'dist/console/assets');
   const files = await readdir(folder);
@@ -178,10 +188,8 @@ test('the console may not be framed, and its policy allows no inline code', asyn
   }
 });
 
-test.each([
-  ['light', 1280, undefined],
-  ['dark', 390, true],
-] as const)('no page has a fault of accessibility: %s, %i px', async (scheme, width, isPhone) => {
+test.each(LOOKS)('no page has a fault of accessibility: %s, %i px', async (scheme, width) => {
+  const isPhone = width < 760;
   const customer = await api.customer(`axe-${scheme}`, 'basic');
   const { page, complaints } = await pages.open('/app/sign-in', {
     scheme,

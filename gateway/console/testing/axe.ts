@@ -4,6 +4,21 @@ import { expect } from 'vitest';
 import { waitFor } from '../../../testing/wait.ts';
 
 /**
+ * Themes and widths at which pages are checked: two of them in the suite, all for the album, whose
+ * folder is `CONSOLE_SHOTS`.
+ */
+export const LOOKS = (
+  process.env.CONSOLE_SHOTS === undefined
+    ? [
+        ['light', 1_280],
+        ['dark', 390],
+      ]
+    : (['light', 'dark'] as const).flatMap((scheme) =>
+        [390, 1_280, 1_600].map((width) => [scheme, width] as const),
+      )
+) as readonly (readonly ['light' | 'dark', number])[];
+
+/**
  * Checks a page that has its data: no fault of accessibility, nothing wider than the window. With
  * `CONSOLE_SHOTS` set to a folder, keeps a picture.
  */

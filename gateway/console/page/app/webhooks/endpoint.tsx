@@ -18,14 +18,52 @@ const RECOVER_MS = 86_400_000;
 export default function EndpointPage() {
   const { params } = useRoute();
   const path = `/api/webhooks/${params.id}`;
-  const { client } = useSession();
   const endpoint = useLoad<Endpoint>(path);
   const [open, setOpen] = useState<EndpointDialogKind>();
   const [sent, setSent] = useState<string>();
+  return (
+    <PageOf title="Endpoint">
+      <WhenLoaded of={endpoint} rows={4}>
+        {(one) => (
+          <>
+            <EndpointFacts of={one} />
+            <EndpointActions
+              of={one}
+              {...{ path, sent, setSent, setOpen }}
+              reload={endpoint.reload}
+            />
+          </>
+        )}
+      </WhenLoaded>
+      <DeliveryTable path={path} />
+      <AttemptTable path={path} sent={sent} />
+      {open !== undefined && (
+        <EndpointDialog
+          path={path}
+          which={open}
+          onOpen={setOpen}
+          onClose={() => setOpen(undefined)}
+        />
+      )}
+    </PageOf>
+  );
+}
+
+/** What can be done with an endpoint, and what came of it. */
+function EndpointActions(props: {
+  readonly of: Endpoint;
+  readonly path: string;
+  readonly sent: string | undefined;
+  readonly setSent: (message: string) => void;
+  readonly setOpen: (dialog: EndpointDialogKind) => void;
+  readonly reload: () => void;
+}) {
+  const { of: one, path, sent, setSent, setOpen, reload } = props;
+  const { client } = useSession();
   const [recovered, setRecovered] = useState<number>();
   const setStatus = async (status: 'enabled' | 'disabled') => {
     await client.send('PATCH', path, { status });
-    endpoint.reload();
+    reload();
   };
   const test = async () => {
     type Posted = { readonly message_id: string };
@@ -37,32 +75,25 @@ export default function EndpointPage() {
     setRecovered((await client.send<Recovered>('POST', `${path}/recover`, { since })).recovered);
   };
   return (
-    <PageOf title="Endpoint">
-      <WhenLoaded of={endpoint} rows={4}>
-        {(one) => (
-          <>
-            <EndpointFacts of={one} />
-            <div class="buttons">
-              <ActionButton onClick={test}>Send test</ActionButton>
-              {one.state === 'enabled' ? (
-                <ActionButton onClick={() => setStatus('disabled')}>Disable</ActionButton>
-              ) : (
-                <ActionButton onClick={() => setStatus('enabled')}>Enable</ActionButton>
-              )}
-              <ActionButton onClick={recover}>Recover failed messages</ActionButton>
-              <button type="button" onClick={() => setOpen('replay')}>
-                Replay
-              </button>
-              <button type="button" onClick={() => setOpen('rotate')}>
-                Rotate secret
-              </button>
-              <button type="button" class="danger" onClick={() => setOpen('delete')}>
-                Delete
-              </button>
-            </div>
-          </>
+    <>
+      <div class="buttons">
+        <ActionButton onClick={test}>Send test</ActionButton>
+        {one.state === 'enabled' ? (
+          <ActionButton onClick={() => setStatus('disabled')}>Disable</ActionButton>
+        ) : (
+          <ActionButton onClick={() => setStatus('enabled')}>Enable</ActionButton>
         )}
-      </WhenLoaded>
+        <ActionButton onClick={recover}>Recover failed messages</ActionButton>
+        <button type="button" onClick={() => setOpen('replay')}>
+          Replay
+        </button>
+        <button type="button" onClick={() => setOpen('rotate')}>
+          Rotate secret
+        </button>
+        <button type="button" class="danger" onClick={() => setOpen('delete')}>
+          Delete
+        </button>
+      </div>
       {sent !== undefined && (
         <p class="notice" role="status">
           Test message <code>{sent}</code> was sent: its attempt is listed below within two seconds.
@@ -75,17 +106,7 @@ export default function EndpointPage() {
             : `${recovered.toLocaleString('en')} messages of the last day are due again.`}
         </p>
       )}
-      <DeliveryTable path={path} />
-      <AttemptTable path={path} sent={sent} />
-      {open !== undefined && (
-        <EndpointDialog
-          path={path}
-          which={open}
-          onOpen={setOpen}
-          onClose={() => setOpen(undefined)}
-        />
-      )}
-    </PageOf>
+    </>
   );
 }
 
