@@ -75,8 +75,12 @@ export function createGuard(options: GuardOptions): onRequestHookHandler {
       (keyHeaderOf(request) !== undefined ||
         !rule.accepts.includes('session') ||
         request.headers.cookie === undefined);
-    if (byKey) return admitByKey(deps, { rule, request, reply, done });
-    admitBySession(deps, { rule, request, reply, done }).catch(done);
+    const visit = { rule, request, reply, done };
+    if (byKey) return admitByKey(deps, visit);
+    callerBySession(deps, visit).then((caller) => {
+      if ('refusal' in caller) deps.refuser(request, reply, caller.refusal);
+      else admitCaller(deps, visit, caller);
+    }, done);
     return undefined;
   };
 }
@@ -111,12 +115,7 @@ function admitByKey(deps: GuardDeps, visit: Visit): undefined {
   else decide(identified);
 }
 
-async function admitBySession(deps: GuardDeps, visit: Visit): Promise<void> {
-  const caller = await callerBySession(deps, visit);
-  if ('refusal' in caller) deps.refuser(visit.request, visit.reply, caller.refusal);
-  else admitCaller(deps, visit, caller);
-}
-
+/** @returns who is signed in, or why the request is not admitted */
 async function callerBySession(
   { keyring, meter, unmetered, findSession }: GuardDeps,
   { rule, request, reply }: Visit,
@@ -130,11 +129,14 @@ async function callerBySession(
   }
   const account = await keyring.account(session.accountId);
   if (account === 'unavailable' || account === undefined) return { refusal: UNAVAILABLE };
+  const caller = { account, key: undefined, session };
+  // Also for a refusal, which the account sees in its audit.
+  request.caller = caller;
   if (needsCsrfToken(rule, request.method) && !hasCsrfToken(request, session)) {
     showLimits(meter, reply, account);
     return { refusal: ['csrf_token_invalid', {}] };
   }
-  return { account, key: undefined, session };
+  return caller;
 }
 
 /** Checks flood, tier, scope, second factor and limits of a caller; calls `done`, or answers. */
