@@ -151,7 +151,11 @@ test('a dedicated socket is created and removed', async () => {
 test('a payment that is overdue is said on every page', async () => {
   const customer = await api.customer('late', 'pro');
   const db = openTestDatabase(api.namespace);
-  await db.updateTable('subscriptions').set({ status: 'past_due' }).execute();
+  await db
+    .updateTable('subscriptions')
+    .set({ status: 'past_due', past_due_since: new Date() })
+    .where('status', '=', 'active')
+    .execute();
   await db.destroy();
   const { page } = await pages.open('/app/usage');
   await pages.signIn(page, customer.email, 'Usage');
