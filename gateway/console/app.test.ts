@@ -13,6 +13,7 @@ import { type AccountApi, openAccountApi } from '../api/testing/account-api.ts';
 import { PASSWORD, tokenFor } from '../api/testing/customer.ts';
 import { hasHeading, openAppPages, press } from './testing/app-pages.ts';
 import { checkPage, LOOKS } from './testing/axe.ts';
+import { LIVE, stateOf } from './testing/use-pages.ts';
 
 /** The console as a new customer uses it, in a real browser. */
 let api: AccountApi;
@@ -143,6 +144,16 @@ test('a socket is listed, and closed from the page', async () => {
   await close.click();
   expect((await closed)[0]).toBeGreaterThanOrEqual(4_000);
   await page.getByText('No socket is open.').waitFor();
+});
+
+test('who is signed in watches the market without a key; others are asked for one', async () => {
+  const customer = await api.customer('watcher', 'pro');
+  const { page } = await pages.open('/');
+  await page.getByLabel('API key').waitFor();
+  await page.getByRole('link', { name: 'sign in' }).click();
+  await pages.signIn(page, customer.email);
+  await page.getByRole('link', { name: 'Live', exact: true }).click();
+  await waitFor('the connection', async () => LIVE.test(await stateOf(page)));
 });
 
 test('a page whose code cannot be read says so, and is read after a reload', async () => {
