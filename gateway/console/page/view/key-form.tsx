@@ -8,7 +8,7 @@ export function KeyForm({ onKey }: { readonly onKey: (key: string) => void }) {
         Paste an API key of a Pro or Institutional account to watch its market. The key stays in the
         memory of this page and is gone after a reload.
       </SecretForm>
-      <p class="key-form">
+      <p class="sign-in">
         Or <a href="/app/sign-in">sign in</a> to the console, then open this page again.
       </p>
     </>
