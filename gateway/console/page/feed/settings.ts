@@ -8,6 +8,8 @@ export interface Settings {
   readonly stream_url: string;
   /** Whether everyone may watch the market of the demo account. */
   readonly demo: boolean;
+  /** Whether the browser sent a session; scripts cannot see the cookie. */
+  readonly has_session: boolean;
 }
 
 /** @throws if the API does not answer, or not with 2xx */
@@ -29,11 +31,12 @@ export type Viewer =
  * @throws if the API does not answer
  */
 export async function findViewer(
-  { demo }: Settings,
+  { demo, has_session: hasSession }: Settings,
   key: string | undefined,
 ): Promise<Viewer | undefined> {
   if (key !== undefined) return { kind: 'key', key };
   if (demo) return { kind: 'demo' };
+  if (!hasSession) return undefined;
   const answer = await fetch('/api/session', { signal: AbortSignal.timeout(TICKET_MAX_MS) });
   if (answer.status === 401) return undefined;
   if (!answer.ok) throw new Error(`The API answered ${answer.status}.`);
