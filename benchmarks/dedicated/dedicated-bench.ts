@@ -151,7 +151,7 @@ async function measureTrouble(bench: Bench, options: Options, trouble: Kind) {
     pro = await startPro();
     await addSockets();
   };
-  const troublemaker = startWorker(import.meta.url, 'trouble-process', { nice: CLIENTS_NICE });
+  const troublemaker = startWorker('dedicated/trouble-process', { nice: CLIENTS_NICE });
   const ask = (order: Trouble | { report: true }) =>
     troublemaker.ask<{ answered: number; ended: number }>(order);
   try {

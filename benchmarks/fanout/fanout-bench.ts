@@ -90,7 +90,7 @@ async function openServer(stage: Stage, name: 'stream' | 'loop', profile: string
   const key = isOurs ? await stage.addDemoKey(log.namespace) : undefined;
   const { pid, port } = await stage.start('stream', log.namespace, {
     nodeArgs: profile === '' ? [] : ['--cpu-prof', `--cpu-prof-dir=${path.resolve(profile)}`],
-    ...(isOurs ? {} : { entry: 'fanout/publish-loop.js' }),
+    ...(isOurs ? {} : { entry: 'fanout/publish-loop-main.js' }),
   });
   const load = await startLoad({ via: 'direct', log, symbols: SYMBOLS });
   stage.onStop(load.stop);

@@ -1,22 +1,21 @@
 import { fork } from 'node:child_process';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { setPriority } from '../../lib/child-process/priority.ts';
+import { packageRoot } from '../../lib/files/package-root.ts';
 
 /**
- * Forks `<module>.ts` (or `.js`) that lies beside the caller's file; that module calls
- * `answerParent`. The process ends when it is stopped, and together with this process.
- * @param caller the caller's `import.meta.url`
+ * Forks a built program that calls `answerParent`. The process ends when it is stopped, and together
+ * with this process.
+ * @param program below `dist/benchmarks`, without `.js`
  */
-export function startWorker(caller: string, module: string, options: { nice?: number } = {}) {
-  const own = fileURLToPath(caller);
-  const file = path.join(path.dirname(own), `${module}${path.extname(own)}`);
+export function startWorker(program: string, options: { nice?: number } = {}) {
+  const file = path.join(packageRoot, 'dist', 'benchmarks', `${program}.js`);
   // Linux weighs whole sessions (autogroup): a lower priority must not be the benchmark's own.
   const detached = options.nice !== undefined;
   const child = fork(file, { execArgv: [], serialization: 'advanced', detached });
   if (options.nice !== undefined) setPriority(child.pid!, options.nice);
   const ended = new Promise<never>((_, reject) => {
-    child.once('exit', (code) => reject(new Error(`The ${module} process ended (${code}).`)));
+    child.once('exit', (code) => reject(new Error(`The process ${program} ended (${code}).`)));
   });
   ended.catch(() => undefined);
   let last: Promise<unknown> = Promise.resolve();

@@ -58,7 +58,7 @@ export const HTTP_FLAGS = {
 export type HttpOptions = OptionsOf<typeof HTTP_FLAGS>;
 
 export function startLoadClient() {
-  const { pid, ask, stop } = startWorker(import.meta.url, 'http-load-process');
+  const { pid, ask, stop } = startWorker('http-load/http-load-process');
   return { pid, stop, run: (load: HttpLoad) => ask<HttpLoadReport>(load) };
 }
 

@@ -52,7 +52,7 @@ const DOUBLES_MS = 300;
 
 /** Starts a load generator and warms it up. @throws the error of its warm-up */
 export async function startLoad(setup: LoadSetup) {
-  const worker = startWorker(import.meta.url, 'pill-load-process');
+  const worker = startWorker('load/pill-load-process');
   try {
     await worker.ask({ setup });
   } catch (error) {

@@ -27,7 +27,7 @@ export async function openWebhookStage(stage: Stage) {
   const { namespace } = log;
   await stage.addDemoKey(namespace); // with the institutional account of the endpoints
   const db = stage.openDatabase(namespace);
-  const worker = startWorker(import.meta.url, 'receiver-process');
+  const worker = startWorker('webhooks/receiver-process');
   stage.onStop(worker.stop);
   const receiver = (order: Order) => worker.ask<ReceiverReport>(order);
   const { port } = await receiver({});

@@ -19,15 +19,15 @@ export interface Pace {
  * Every record as it arrives. A shorter wait gives no lower latency, only idle CPU: six idle
  * consumers use 0.83 core at 5 ms and 0.15 at 100 ms, with the same median of 2 ms (measured).
  */
-export const EAGER: Pace = { minBytes: 1, waitMs: 100, pauseMs: 0 };
+export const EAGER: Pace = { minBytes: 1, waitMs: 500, pauseMs: 0 };
 /** At once after an idle period, then at most 500 times a second, so that records share fetches. */
-export const QUICK = { minBytes: 1, waitMs: 100, pauseMs: 2 } as const;
+export const QUICK = { minBytes: 1, waitMs: 500, pauseMs: 2 } as const;
 /**
  * At once after an idle period, then at most 40 times a second: for views that are polled, and for
  * webhooks, whose bound is 100 ms. Four such readers at 200 fetches a second took 15 % of the CPU of
  * the whole stack at 1,000 pills/s (measured).
  */
-export const STEADY: Pace = { minBytes: 1, waitMs: 250, pauseMs: 25 };
+export const STEADY: Pace = { minBytes: 1, waitMs: 500, pauseMs: 25 };
 /** Twice a second, or when 256 KiB are available: for sinks that write in batches anyway. */
 export const BULK: Pace = { minBytes: 256 * 1024, waitMs: 500, pauseMs: 0 };
 
