@@ -51,7 +51,7 @@ export function pasteLines(lines: string, stack: StackFile, dataFolder: string):
     const { status, stdout, stderr } = spawnSync('bash', ['-e', '-o', 'pipefail', '-c', script], {
       cwd,
       encoding: 'utf8',
-      timeout: 120_000,
+      timeout: 400_000,
       env: {
         ...process.env,
         DATABASE_URL: stack.postgres,

@@ -14,27 +14,34 @@ const TOKEN = 'a'.repeat(43);
 const ENDPOINT = 'whe_k3m9x2p7q4ab';
 
 test.each([
-  ['/api/users/verify', verificationMail, ['token', 'password']],
-  ['/api/password/reset/confirm', resetMail, ['token', 'password']],
-] as const)('the mail for %s contains a call ready to paste', (path, make, fields) => {
-  const { to, subject, text } = make(TO, URL_OF_US, TOKEN);
-  expect(to).toBe(TO);
-  expect(subject).not.toContain(TOKEN);
-  const [, url, body] = /curl (\S+) (?:.*\\\n)+.*-d '([^']*)'/.exec(text) ?? [];
-  // A longer line makes the mail quoted-printable, which breaks lines inside the token.
-  expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(76);
-  expect(url).toBe(`${URL_OF_US}${path}`);
-  const sent = JSON.parse(body!);
-  expect(Object.keys(sent)).toEqual(fields);
-  expect(sent.token).toBe(TOKEN);
-});
+  ['/api/users/verify', '/app/verify', verificationMail, ['token', 'password']],
+  ['/api/password/reset/confirm', '/app/reset', resetMail, ['token', 'password']],
+] as const)(
+  'the mail for %s contains a link and a call ready to paste',
+  (path, page, make, fields) => {
+    const { to, subject, text } = make(TO, URL_OF_US, TOKEN);
+    expect(to).toBe(TO);
+    expect(subject).not.toContain(TOKEN);
+    const [, url, body] = /curl (\S+) (?:.*\\\n)+.*-d '([^']*)'/.exec(text) ?? [];
+    // A longer line makes the mail quoted-printable, which breaks lines inside the token.
+    // A mail program joins them; the outbox of a laptop is read as it is.
+    const lines = make(TO, 'http://127.0.0.1:8080', TOKEN).text.split('\n');
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(76);
+    // The fragment is sent to no server.
+    expect(text.split('\n')).toContain(`${URL_OF_US}${page}#${TOKEN}`);
+    expect(url).toBe(`${URL_OF_US}${path}`);
+    const sent = JSON.parse(body!);
+    expect(Object.keys(sent)).toEqual(fields);
+    expect(sent.token).toBe(TOKEN);
+  },
+);
 
 test.each([
   ['existing account', alreadySignedUpMail(TO, URL_OF_US)],
   ['changed password', passwordChangedMail(TO, URL_OF_US)],
 ])('the mail about a(n) %s says what to do if it was someone else', (_, mail) => {
   expect(mail.to).toBe(TO);
-  expect(mail.text).toContain(`POST ${URL_OF_US}/api/password/reset`);
+  expect(mail.text).toContain(`${URL_OF_US}/app/forgotten`);
 });
 
 test('the mail about a closed account says when the account will be erased', () => {
@@ -83,7 +90,7 @@ test.each([
 ] as const)('the mail for %s says what to do if it was someone else', (type, data, subject) => {
   const mail = eventMail(TO, URL_OF_US, { type, data });
   expect(mail.subject).toMatch(subject);
-  expect(mail.text).toContain(`POST ${URL_OF_US}/api/password/reset`);
+  expect(mail.text).toContain(`${URL_OF_US}/app/forgotten`);
 });
 
 test('the mail about a closed account names no path that needs an open one', () => {

@@ -8,8 +8,12 @@ export function verificationMail(to: string, publicUrl: string, token: string): 
     text: `Someone, hopefully you, signed up with this address
 at ${publicUrl}.
 
-To verify the address, send this token within 24 hours, with the
+To verify the address, open this link within 24 hours and enter the
 password that you chose:
+
+${publicUrl}/app/verify#${token}
+
+A program does the same with:
 
   curl ${publicUrl}/api/users/verify \\
     -H 'Content-Type: application/json' \\
@@ -19,7 +23,7 @@ password that you chose:
 If it was not you, the token is of no use without that password. Until the
 address is verified, the account cannot buy a subscription or create keys.
 To take over the account, request a new password:
-POST ${publicUrl}/api/password/reset.
+${publicUrl}/app/forgotten
 `,
   };
 }
@@ -31,7 +35,7 @@ export function alreadySignedUpMail(to: string, publicUrl: string): Mail {
     text: `Someone, perhaps you, tried to sign up at ${publicUrl} with this address. An account with
 this address already exists; nothing has changed.
 
-Sign in with your password, or request a new one: POST ${publicUrl}/api/password/reset.
+Sign in with your password, or request a new one: ${publicUrl}/app/forgotten
 `,
   };
 }
@@ -55,7 +59,11 @@ export function resetMail(to: string, publicUrl: string, token: string): Mail {
   return {
     to,
     subject: 'Reset your password',
-    text: `To set a new password, send this token within 30 minutes:
+    text: `To set a new password, open this link within 30 minutes:
+
+${publicUrl}/app/reset#${token}
+
+A program does the same with:
 
   curl ${publicUrl}/api/password/reset/confirm \\
     -H 'Content-Type: application/json' \\
@@ -76,8 +84,9 @@ export function passwordChangedMail(to: string, publicUrl: string): Mail {
     text: `The password for this address was changed at ${publicUrl}, and all sessions were signed out.
 
 If it was you, just sign in again; your keys keep working. If it was not you, request a new password
-at once: POST ${publicUrl}/api/password/reset. Then sign in, revoke any keys that are not yours
-(GET ${publicUrl}/api/keys), and review what was done: GET ${publicUrl}/api/account/audit.
+at once: ${publicUrl}/app/forgotten
+Then sign in, revoke any keys that are not yours
+(${publicUrl}/app/settings/api-keys), and review what was done: GET ${publicUrl}/api/account/audit.
 `,
   };
 }
@@ -201,7 +210,7 @@ function footerOf(
     case 'recovery_codes.renewed':
       return (
         'If it was you, there is nothing to do. If it was not you, request a new password at once:\n' +
-        `POST ${publicUrl}/api/password/reset, which ends all sign-ins. Then sign in, and end what is\n` +
+        `${publicUrl}/app/forgotten, which ends all sign-ins. Then sign in, and end what is\n` +
         `not yours: GET ${publicUrl}/api/keys, ${publicUrl}/api/webhooks,\n` +
         `${publicUrl}/api/account/audit.`
       );

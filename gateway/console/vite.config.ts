@@ -15,5 +15,11 @@ export default defineConfig({
     // The page's Content-Security-Policy does not allow data: addresses.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // The market page stays as light as it is for visitors; the console is a document of its own.
+    rollupOptions: {
+      input: ['index.html', 'app/index.html'].map((file) =>
+        path.join(import.meta.dirname, 'page', file),
+      ),
+    },
   },
 });

@@ -12,8 +12,8 @@ import { defineRoute } from '../server/define-route.ts';
 
 /** Build output of `gateway/console`. */
 const FOLDER = path.join(packageRoot, 'dist/console');
-/** Asset names carry a hash of their content. */
-const ASSET = '^[A-Za-z0-9_-]{1,64}\\.[a-z0-9]{2,5}$';
+/** Asset names carry a hash of their content; a library's name may contain a dot. */
+const ASSET = '^[A-Za-z0-9_-]{1,64}(\\.[A-Za-z0-9_-]{1,64})?\\.[a-z0-9]{2,5}$';
 const FOREVER = 'public, max-age=31536000, immutable';
 
 const Settings = Type.Object({
@@ -41,12 +41,16 @@ export function addPageRoutes(
   // A scope of its own, because the API reference registers the same plugin.
   app.register(async (page) => {
     await page.register(fastifyStatic, { root: FOLDER, serve: false, cacheControl: false });
-    page.get('/', { config, schema }, (_request, reply) =>
+    const sendPage = (reply: FastifyReply, file: string) =>
       harden(reply)
         .header('content-security-policy', contentPolicy(streamUrl))
         .header('cache-control', 'no-cache')
-        .sendFile('index.html'),
-    );
+        .sendFile(file);
+    page.get('/', { config, schema }, (_request, reply) => sendPage(reply, 'index.html'));
+    // The console finds its page by the path.
+    for (const path of ['/app', '/app/*']) {
+      page.get(path, { config, schema }, (_request, reply) => sendPage(reply, 'app/index.html'));
+    }
     const params = Type.Object({ name: Type.String({ pattern: ASSET }) });
     page.get<{ Params: { name: string } }>(
       '/console/assets/:name',

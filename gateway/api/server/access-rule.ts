@@ -46,9 +46,10 @@ export const GENERATOR: AccessRule = { by: 'generator' };
 /** Needs no credential, but queries the database. */
 export const OPEN_LIMITED: AccessRule = { by: 'anyone', isLimited: true };
 
-/** A read with a capability of the tier; counts as one call of the quota. */
+/** A read with a capability of the tier, by key or session; counts as one call of the quota. */
 export function metered(capability: Capability): AccountRule {
-  return { by: 'account', accepts: ['key'], capability, scope: 'read', isMetered: true };
+  const accepts = ['key', 'session'] as const;
+  return { by: 'account', accepts, capability, scope: 'read', isMetered: true };
 }
 
 /** By session only: a leaked key must not change access. Unsafe methods need the CSRF token. */
@@ -70,6 +71,14 @@ export function ownAccount(scope: Scope | 'any', capability?: Capability): Accou
 
 /** The account's sockets, where the tier includes streams. */
 export const STREAMING = ownAccount('stream', 'stream');
+
+/**
+ * Whether a session must repeat its CSRF token: for changes, and for reads that cost a call, since
+ * the cookie accompanies a link on another site too (SameSite=Lax).
+ */
+export function needsCsrfToken({ isMetered }: AccountRule, method: string): boolean {
+  return isMetered || (method !== 'GET' && method !== 'HEAD');
+}
 
 /** Why a route with this rule may not be added; undefined if it may. */
 export function ruleFault(rule: AccessRule | undefined): string | undefined {

@@ -1,13 +1,14 @@
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
-import type { Identified, KeyAccess } from '../../../domain/access/account-access.ts';
+import type { Identified } from '../../../domain/access/account-access.ts';
 import type { KeyUse } from '../../../domain/access/key-use.ts';
 import type { Keyring } from '../../../domain/access/keyring.ts';
 import type { Session } from '../../../domain/accounts/sessions.ts';
 import type { Refusal } from '../../http/problems.ts';
 import { refuse } from '../../http/refuse.ts';
 import { REFUSAL_AFTER_MS } from '../limits.ts';
-import type { AccountRule } from './access-rule.ts';
+import { type AccountRule, needsCsrfToken } from './access-rule.ts';
 import { refusalOf } from './authorize.ts';
+import type { Caller } from './caller.ts';
 import { type Generators, identifyGenerator } from './generators.ts';
 import { keyProblem } from './key-fault.ts';
 import { isReference } from './openapi.ts';
@@ -36,6 +37,9 @@ interface Visit {
   readonly reply: FastifyReply;
   readonly done: Done;
 }
+
+/** In place of the key of a call that a session made. */
+const CONSOLE_KEY = 'console';
 
 const UNAVAILABLE: Refusal = ['accounts_unavailable', { retry_after_s: 1 }];
 
@@ -71,10 +75,11 @@ export function createGuard(options: GuardOptions): onRequestHookHandler {
       (keyHeaderOf(request) !== undefined ||
         !rule.accepts.includes('session') ||
         request.headers.cookie === undefined);
-    if (byKey) return admitByKey(deps, { rule, request, reply, done });
-    admitBySession(deps, rule, request, reply).then((refusal) => {
-      if (refusal === undefined) done();
-      else deps.refuser(request, reply, refusal);
+    const visit = { rule, request, reply, done };
+    if (byKey) return admitByKey(deps, visit);
+    callerBySession(deps, visit).then((caller) => {
+      if ('refusal' in caller) deps.refuser(request, reply, caller.refusal);
+      else admitCaller(deps, visit, caller);
     }, done);
     return undefined;
   };
@@ -99,59 +104,60 @@ function admitByKey(deps: GuardDeps, visit: Visit): undefined {
     if (who.kind === 'refused') deps.refuser(request, reply, [keyProblem(who.fault, request), {}]);
     else if (who.kind === 'address_refused') refuse(reply, 'address_refused');
     else if (who.kind === 'unavailable') refuse(reply, ...UNAVAILABLE);
-    else admitKey(deps, visit, who.key);
+    else {
+      deps.keyUse.note(who.key.id, request.ip);
+      const { account } = who.key;
+      admitCaller(deps, visit, { account, key: who.key, session: undefined });
+    }
   };
   const identified = deps.keyring.identify(keyHeaderOf(request), request.ip);
   if (identified instanceof Promise) identified.then(decide, done);
   else decide(identified);
 }
 
-/** Checks flood, tier, scope and limits of a known key; calls `done`, or answers. */
-function admitKey({ meter, keyUse, unmetered }: GuardDeps, visit: Visit, key: KeyAccess): void {
+/** @returns who is signed in, or why the request is not admitted */
+async function callerBySession(
+  { keyring, meter, unmetered, findSession }: GuardDeps,
+  { rule, request, reply }: Visit,
+): Promise<Caller | { readonly refusal: Refusal }> {
+  const flood = unmetered.ofAddress(request.ip);
+  if (flood !== undefined) return { refusal: flood };
+  const session = await findSession(request);
+  if (session === 'unavailable') return { refusal: UNAVAILABLE };
+  if (session === undefined) {
+    return { refusal: [rule.accepts.includes('key') ? 'key_missing' : 'session_required', {}] };
+  }
+  const account = await keyring.account(session.accountId);
+  if (account === 'unavailable' || account === undefined) return { refusal: UNAVAILABLE };
+  const caller = { account, key: undefined, session };
+  // Also for a refusal, which the account sees in its audit.
+  request.caller = caller;
+  if (needsCsrfToken(rule, request.method) && !hasCsrfToken(request, session)) {
+    showLimits(meter, reply, account);
+    return { refusal: ['csrf_token_invalid', {}] };
+  }
+  return caller;
+}
+
+/** Checks flood, tier, scope, second factor and limits of a caller; calls `done`, or answers. */
+function admitCaller({ meter, unmetered }: GuardDeps, visit: Visit, caller: Caller): void {
   const { rule, request, reply, done } = visit;
-  const { account } = key;
-  keyUse.note(key.id, request.ip);
-  request.caller = { account, key, session: undefined };
+  const { account, key, session } = caller;
+  request.caller = caller;
   const waiver = rule.waive?.(request, account);
   const isMetered = rule.isMetered && waiver === undefined;
   const refusal =
     (isMetered ? undefined : unmetered.ofAccount(account)) ??
     refusalOf(rule, account, key) ??
-    (waiver === 'free' ? undefined : waiver);
+    (waiver === 'free' ? undefined : waiver) ??
+    (session === undefined ? undefined : factorRefusal(rule, session));
   if (refusal === undefined && isMetered) {
-    takeCall(meter, key, request, reply, done);
+    takeCall(meter, { id: key?.id ?? CONSOLE_KEY, account }, request, reply, done);
     return;
   }
   showLimits(meter, reply, account);
   if (refusal === undefined) done();
   else refuse(reply, ...refusal);
-}
-
-/** @returns why the request is not admitted; undefined if it is */
-async function admitBySession(
-  { keyring, meter, unmetered, findSession }: GuardDeps,
-  rule: AccountRule,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<Refusal | undefined> {
-  const flood = unmetered.ofAddress(request.ip);
-  if (flood !== undefined) return flood;
-  const session = await findSession(request);
-  if (session === 'unavailable') return UNAVAILABLE;
-  if (session === undefined) {
-    return [rule.accepts.includes('key') ? 'key_missing' : 'session_required', {}];
-  }
-  const account = await keyring.account(session.accountId);
-  if (account === 'unavailable' || account === undefined) return UNAVAILABLE;
-  request.caller = { account, key: undefined, session };
-  showLimits(meter, reply, account);
-  const isSafe = request.method === 'GET' || request.method === 'HEAD';
-  if (!isSafe && !hasCsrfToken(request, session)) return ['csrf_token_invalid', {}];
-  return (
-    refusalOf(rule, account, undefined) ??
-    unmetered.ofAccount(account) ??
-    factorRefusal(rule, session)
-  );
 }
 
 function factorRefusal(rule: AccountRule, { secondFactor }: Session): Refusal | undefined {

@@ -226,11 +226,15 @@ test('headers of answers are documented, each as a plain schema', () => {
   }
 });
 
-test('a change by session needs X-CSRF-Token, and the document says so', () => {
+/** Reads that cost a call. */
+const METERED = /^GET \/api\/(?:pills|analytics|market|symbols)\b/;
+
+test('a change or a metered read by session needs X-CSRF-Token, and the document says so', () => {
   for (const [name, { security = [], parameters = [] }] of operations) {
     const csrf = parameters.find((one) => one.in === 'header' && one.name === 'X-CSRF-Token');
-    const bySession = security.some((one) => 'session' in one) && !name.startsWith('GET ');
-    expect(csrf !== undefined, name).toBe(bySession);
+    const isFree = name.startsWith('GET ') && !METERED.test(name);
+    const bySession = security.some((one) => 'session' in one);
+    expect(csrf !== undefined, name).toBe(bySession && !isFree);
     if (csrf !== undefined) expect(csrf.required === true, name).toBe(security.length === 1);
   }
 });

@@ -7,7 +7,7 @@ import { GENERATOR_SCHEME, INGEST_TAG, ingestPaths } from '../../http/ingest-doc
 import type { ProblemCode } from '../../http/problem-catalogue.ts';
 import { problemAnswers } from '../../http/problem-documents.ts';
 import { API_VERSION } from '../../http/problems.ts';
-import { type AccessRule, type AccountRule, OPEN } from './access-rule.ts';
+import { type AccessRule, type AccountRule, needsCsrfToken, OPEN } from './access-rule.ts';
 import { REFERENCE_PATH, referencePage } from './reference-page.ts';
 import { sessionCookieName } from './session-cookie.ts';
 
@@ -116,7 +116,7 @@ function complete(schema: FastifySchema | undefined, route: RouteOptions): Fasti
   if (access.by === 'generator') return { ...named, security: [{ generator: [] }], response };
   return {
     ...named,
-    ...(methods.includes('GET') ? {} : csrfHeader(access)),
+    ...(methods.some((method) => needsCsrfToken(access, method)) ? csrfHeader(access) : {}),
     security: access.accepts.map((name) => ({ [name]: name === 'key' ? scopesOf(access) : [] })),
     response: addLimits(response),
   };
@@ -146,7 +146,7 @@ function scopesOf({ scope }: AccountRule): readonly string[] {
 
 type Answers = Record<string, { readonly headers?: object }>;
 
-/** The CSRF header that accompanies the cookie in a request that changes something. */
+/** The CSRF header that accompanies the cookie. */
 function csrfHeader({ accepts }: AccountRule): { readonly headers?: object } {
   if (!accepts.includes('session')) return {};
   const description = '`csrf_token` of GET /api/session; required with a session, not with a key';
@@ -203,7 +203,9 @@ function problemsOfRule(rule: AccessRule, methods: readonly string[]): ProblemCo
     'accounts_unavailable',
     ...(byKey ? (['address_refused'] as const) : []),
     ...(byKey && rule.scope !== 'any' ? (['scope_missing'] as const) : []),
-    ...(bySession && !methods.includes('GET') ? (['csrf_token_invalid'] as const) : []),
+    ...(bySession && methods.some((method) => needsCsrfToken(rule, method))
+      ? (['csrf_token_invalid'] as const)
+      : []),
     ...(rule.needsFreshFactor === true ? (['second_factor_stale'] as const) : []),
     ...(rule.capability === undefined
       ? []

@@ -22,11 +22,11 @@ declare module 'fastify' {
 }
 
 /**
- * Counts a call of a key against its limits and shows them; calls `done`, or answers 429 or 503.
+ * Counts a call of a key, or of the console, against the account's limits and shows them; calls `done`, or answers 429 or 503.
  */
 export function takeCall(
   meter: Meter,
-  { id: keyId, account }: KeyAccess,
+  { id: keyId, account }: Pick<KeyAccess, 'id' | 'account'>,
   request: FastifyRequest,
   reply: FastifyReply,
   done: Done,

@@ -110,7 +110,7 @@ export const ACCESS_PROBLEMS = problemTypes({
     status: 403,
     title: 'The CSRF token is missing or wrong',
     meaning:
-      'A request by session that changes something must repeat the CSRF token of the session.',
+      'A request by session that changes something, or counts as a call, must repeat the CSRF token of the session.',
     remedy: 'Send the `csrf_token` of GET /api/session in the X-CSRF-Token header.',
   },
   address_refused: {

@@ -18,7 +18,7 @@ export function Chart(props: {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(null);
   useEffect(() => {
-    const made = new uPlot(optionsFor(box.current!), columnsOf(bars, stepS), box.current!);
+    const made = new uPlot(optionsFor(box.current!, stepS), columnsOf(bars, stepS), box.current!);
     plot.current = made;
     const sized = new ResizeObserver(([entry]) => {
       made.setSize({ width: entry!.contentRect.width, height: HEIGHT_PX });
@@ -41,7 +41,7 @@ export function Chart(props: {
 }
 
 /** Colours are properties of the box, so that the canvas follows the theme. */
-function optionsFor(box: HTMLElement): uPlot.Options {
+function optionsFor(box: HTMLElement, stepS: number): uPlot.Options {
   const colour = (name: 'color' | 'stroke' | 'fill' | 'borderTopColor') => () =>
     getComputedStyle(box)[name];
   const axis: uPlot.Axis = {
@@ -57,6 +57,13 @@ function optionsFor(box: HTMLElement): uPlot.Options {
     width: box.clientWidth,
     height: HEIGHT_PX,
     cursor: { drag: { x: false, y: false } },
+    // For a single bar the library gives a range of years.
+    scales: {
+      x: {
+        range: ({ data: [times] }, min, max) =>
+          times.length === 1 ? [min - 30 * stepS, min + stepS] : [min, max],
+      },
+    },
     axes: [
       { ...axis, values: timesOf },
       { ...axis, size: 72, values: (_plot, ticks) => ticks.map(formatSpread) },

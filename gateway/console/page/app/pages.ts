@@ -1,0 +1,23 @@
+/** Pages with a link in the navigation and in the palette. */
+export const PAGES = [
+  ['/app', 'Overview'],
+  ['/app/symbols', 'Symbols'],
+  ['/app/analytics', 'Analytics'],
+  ['/app/streams', 'Streams'],
+  ['/app/webhooks', 'Webhooks'],
+  ['/app/usage', 'Usage'],
+  ['/app/plans', 'Plans'],
+  ['/app/status', 'Status'],
+  ['/app/support', 'Support'],
+] as const;
+export const SETTINGS = [
+  ['/app/settings/api-keys', 'API keys'],
+  ['/app/settings/security', 'Security'],
+  ['/app/settings/billing', 'Billing'],
+  ['/app/settings/account', 'Account'],
+] as const;
+/** Other documents: the market page and the reference. */
+export const DOCUMENTS = [
+  ['/', 'Live'],
+  ['/docs', 'Docs'],
+] as const;

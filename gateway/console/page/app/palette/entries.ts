@@ -1,0 +1,28 @@
+import { DOCUMENTS, PAGES, SETTINGS } from '../pages.ts';
+import { symbolPage } from '../symbols/bodies.ts';
+
+/** What the palette leads to. */
+export interface Entry {
+  readonly href: string;
+  readonly title: string;
+  readonly kind: 'page' | 'symbol';
+}
+
+const FOUND_MAX = 12;
+const PAGE_ENTRIES: readonly Entry[] = [...PAGES, ...SETTINGS, ...DOCUMENTS].map(
+  ([href, title]) => ({ href, title, kind: 'page' }),
+);
+
+/** Entries that contain a text, at most 12; those that begin with it are first. */
+export function findEntries(text: string, symbols: readonly string[]): readonly Entry[] {
+  const wanted = text.trim().toLowerCase();
+  const all = [
+    ...PAGE_ENTRIES,
+    ...symbols.map((symbol) => ({
+      ...{ href: symbolPage(symbol), title: symbol, kind: 'symbol' as const },
+    })),
+  ];
+  const found = all.filter(({ title }) => title.toLowerCase().includes(wanted));
+  const begins = ({ title }: Entry) => title.toLowerCase().startsWith(wanted);
+  return [...found.filter(begins), ...found.filter((one) => !begins(one))].slice(0, FOUND_MAX);
+}

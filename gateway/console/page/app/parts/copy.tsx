@@ -1,0 +1,30 @@
+import { useRef, useState } from 'preact/hooks';
+
+/** A text with a button that copies it. */
+export function Copyable({ label, text }: { readonly label: string; readonly text: string }) {
+  const [isCopied, setCopied] = useState(false);
+  const code = useRef<HTMLElement>(null);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      setCopied(true);
+    } catch {
+      // Without permission the text is selected, so that the keyboard can copy it.
+      getSelection()?.selectAllChildren(code.current!);
+    }
+  };
+  return (
+    <div class="copyable">
+      <div>
+        <span>{label}</span>
+        <button type="button" aria-label={`Copy ${label}`} onClick={copy}>
+          {isCopied ? 'Copied' : 'Copy'}
+        </button>
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a wide text is scrolled by keyboard */}
+      <pre tabIndex={0}>
+        <code ref={code}>{text}</code>
+      </pre>
+    </div>
+  );
+}
