@@ -185,7 +185,8 @@ function openApp(
           : [demoTicketRoute(db, accountId), ...demoReads(routes, keyring, accountId)]),
       ];
       for (const route of all) to.route(route);
-      addPageRoutes(to, { streamUrl: addresses.stream, hasDemo: accountId !== undefined, log });
+      const page = { streamUrl: addresses.stream, hasDemo: accountId !== undefined };
+      addPageRoutes(to, { ...page, cookie: accounts.cookie, log });
     },
   });
 }

@@ -106,6 +106,8 @@ test('the palette leads to pages and symbols by keys alone', async () => {
   await page.getByRole('option', { name: /^6758\.T/ }).waitFor();
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: '6758.T', exact: true }).waitFor();
+  // A busy machine draws late; the keys of a fast hand must not be lost meanwhile.
+  await page.evaluate('window.requestAnimationFrame = () => 0');
   await page.keyboard.press('Control+k');
   await page.keyboard.type('s');
   await page.keyboard.press('ArrowDown');

@@ -79,7 +79,11 @@ test('counts, reasons and a sample of one generator; later refusals follow by th
   const [hour, ...figures] = (await rowsOf(page, 'By hour'))[0]!;
   expect(hour).toMatch(/\d\d:\d\d$/);
   expect(figures[0]).toBe('desk1');
-  const [pill] = await rowsOf(page, 'Newest refused and rejected pills');
+  // The sample, read before the counts, may follow only with the next reading.
+  const [pill] = await waitFor('the sample', async () => {
+    const rows = await rowsOf(page, 'Newest refused and rejected pills');
+    return rows.length > 0 && rows;
+  });
   expect(pill?.slice(1, 4)).toEqual(['desk1', symbol, 'refused']);
   expect(pill?.[4]).toMatch(/^pill_invalid .*confidence/);
   const time = page.getByRole('table', { name: 'Newest refused' }).locator('time').first();

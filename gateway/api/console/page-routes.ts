@@ -9,6 +9,7 @@ import { answerOf } from '../../http/answer-body.ts';
 import { refuse } from '../../http/refuse.ts';
 import { OPEN } from '../server/access-rule.ts';
 import { defineRoute } from '../server/define-route.ts';
+import type { SessionCookie } from '../server/session-cookie.ts';
 
 /** Build output of `gateway/console`. */
 const FOLDER = path.join(packageRoot, 'dist/console');
@@ -19,6 +20,7 @@ const FOREVER = 'public, max-age=31536000, immutable';
 const Settings = Type.Object({
   stream_url: Type.String({ examples: ['ws://127.0.0.1:8082'] }),
   demo: Type.Boolean(),
+  has_session: Type.Boolean({ examples: [false] }),
 });
 
 /**
@@ -29,9 +31,14 @@ const Settings = Type.Object({
  */
 export function addPageRoutes(
   app: FastifyInstance,
-  options: { readonly streamUrl: string; readonly hasDemo: boolean; readonly log: Log },
+  options: {
+    readonly streamUrl: string;
+    readonly hasDemo: boolean;
+    readonly cookie: Pick<SessionCookie, 'tokenOf'>;
+    readonly log: Log;
+  },
 ): void {
-  const { streamUrl, hasDemo, log } = options;
+  const { streamUrl, hasDemo, cookie, log } = options;
   if (!existsSync(path.join(FOLDER, 'index.html'))) {
     log.warn({ folder: FOLDER }, 'the web page is not built; run: npm run build');
     return;
@@ -71,11 +78,16 @@ export function addPageRoutes(
       summary: 'Settings of the web page at this address',
       access: OPEN,
       answers: {
-        200: answerOf('`demo`: whether POST /api/stream/demo-tickets issues tickets.', Settings),
+        200: answerOf(
+          '`demo`: whether POST /api/stream/demo-tickets issues tickets. `has_session`: whether ' +
+            'the browser sent a session, which may have ended.',
+          Settings,
+        ),
       },
-      handle(_request, reply) {
+      handle(request, reply) {
         reply.header('cache-control', 'no-store');
-        return { stream_url: streamUrl, demo: hasDemo };
+        const hasSession = cookie.tokenOf(request) !== undefined;
+        return { stream_url: streamUrl, demo: hasDemo, has_session: hasSession };
       },
     }),
   );

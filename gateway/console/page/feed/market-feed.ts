@@ -6,7 +6,7 @@ import { createMarket } from '../market/symbol-rows.ts';
 import { type Connection, NOT_CONNECTED } from './connection-state.ts';
 import { followFacts } from './market-facts.ts';
 import { createMarketReads, type MarketReads } from './market-reads.ts';
-import { demoTicket, readSettings, type Settings } from './settings.ts';
+import { findViewer, readSettings, readTicket, type Settings, type Viewer } from './settings.ts';
 
 /** Gaps that are kept for display; all gaps are counted. */
 const GAPS_MAX = 20;
@@ -42,7 +42,10 @@ type FeedState = { -readonly [Key in keyof Feed]: Feed[Key] } & {
   change(part: Partial<Connection>): void;
 };
 
-/** Opens the feed: with tickets of the demo if there is a demo, otherwise once there is a key. */
+/**
+ * Opens the feed: with tickets of the demo if there is a demo, or of the person who is signed in,
+ * otherwise once there is a key.
+ */
 export function openFeed(onChange: () => void): Feed {
   let settings: Settings | undefined;
   let stream: Stream | undefined;
@@ -77,15 +80,16 @@ export function openFeed(onChange: () => void): Feed {
     stream = undefined;
     state.change({ link: { kind: 'connecting' } });
     settings ??= await readSettings(AbortSignal.timeout(SETTINGS_RETRY_MS)).catch(() => undefined);
-    if (settings === undefined) {
+    const viewer =
+      settings && (await findViewer(settings, state.key).catch(() => 'unknown' as const));
+    if (settings === undefined || viewer === 'unknown') {
       const reason = 'The API does not answer.';
       state.change({ link: { kind: 'waiting', untilMs: Date.now() + SETTINGS_RETRY_MS, reason } });
       retryTimer = setTimeout(start, SETTINGS_RETRY_MS, resume);
-    } else if (state.key === undefined && !settings.demo)
-      state.change({ link: { kind: 'locked' } });
+    } else if (viewer === undefined) state.change({ link: { kind: 'locked' } });
     else {
-      state.reads = createMarketReads(state.key);
-      stream = openFeedStream(state, settings.stream_url, resume);
+      state.reads = createMarketReads(viewer);
+      stream = openFeedStream(state, { viewer, streamUrl: settings.stream_url, resume });
     }
   };
   void start();
@@ -99,9 +103,17 @@ function noteFrame(state: FeedState, serverTime?: string): void {
   state.change({ lastFrameMs: now });
 }
 
-function openFeedStream(state: FeedState, streamUrl: string, resume: string | undefined): Stream {
-  const { key, market } = state;
-  const access = key === undefined ? { ticket: demoTicket } : { key };
+function openFeedStream(
+  state: FeedState,
+  of: {
+    readonly viewer: Viewer;
+    readonly streamUrl: string;
+    readonly resume: string | undefined;
+  },
+): Stream {
+  const { market } = state;
+  const { viewer, streamUrl, resume } = of;
+  const access = viewer.kind === 'key' ? { key: viewer.key } : { ticket: () => readTicket(viewer) };
   const stream = createClient({ streamUrl, ...access }).stream({
     symbols: '*',
     // The page shows the present market: gaps are counted, but the missed pills are not requested.

@@ -1,6 +1,7 @@
 import type { Verdict } from '../../../../sdk/exports.ts';
 import type { SymbolFacts, Venue } from '../market/symbol-rows.ts';
 import { readJson } from './read-json.ts';
+import { headersOf, type Viewer } from './settings.ts';
 
 /** A step of a symbol's chart. */
 export interface Bar {
@@ -13,10 +14,10 @@ export interface Bar {
 
 export type MarketReads = ReturnType<typeof createMarketReads>;
 
-/** Reads of the page besides the stream. @param key undefined: as the demo account */
-export function createMarketReads(key: string | undefined) {
-  const base = key === undefined ? '/console/demo' : '/api';
-  const headers: Record<string, string> = key === undefined ? {} : { 'x-api-key': key };
+/** Reads of the page besides the stream. */
+export function createMarketReads(viewer: Viewer) {
+  const base = viewer.kind === 'demo' ? '/console/demo' : '/api';
+  const headers = headersOf(viewer);
   const get = (path: string, query: Readonly<Record<string, string>>, signal: AbortSignal) =>
     readJson(path, query, headers, signal);
   return {

@@ -8,6 +8,8 @@ export interface Settings {
   readonly stream_url: string;
   /** Whether everyone may watch the market of the demo account. */
   readonly demo: boolean;
+  /** Whether the browser sent a session; scripts cannot see the cookie. */
+  readonly has_session: boolean;
 }
 
 /** @throws if the API does not answer, or not with 2xx */
@@ -17,13 +19,52 @@ export async function readSettings(signal: AbortSignal): Promise<Settings> {
   return (await answer.json()) as Settings;
 }
 
+/** As whom the page watches. */
+export type Viewer =
+  | { readonly kind: 'demo' }
+  | { readonly kind: 'key'; readonly key: string }
+  | { readonly kind: 'session'; readonly csrfToken: string };
+
 /**
- * A ticket for one socket of the demo account.
+ * A given key, else the demo, else the person who signed in to the console.
+ * @returns undefined if there is none of them
+ * @throws if the API does not answer
+ */
+export async function findViewer(
+  { demo, has_session: hasSession }: Settings,
+  key: string | undefined,
+): Promise<Viewer | undefined> {
+  if (key !== undefined) return { kind: 'key', key };
+  if (demo) return { kind: 'demo' };
+  if (!hasSession) return undefined;
+  const answer = await fetch('/api/session', { signal: AbortSignal.timeout(TICKET_MAX_MS) });
+  if (answer.status === 401) return undefined;
+  if (!answer.ok) throw new Error(`The API answered ${answer.status}.`);
+  const { csrf_token: csrfToken } = (await answer.json()) as { readonly csrf_token: string };
+  return { kind: 'session', csrfToken };
+}
+
+/** What a viewer sends with a request to the API. */
+export function headersOf(viewer: Viewer): Readonly<Record<string, string>> {
+  switch (viewer.kind) {
+    case 'demo':
+      return {};
+    case 'key':
+      return { 'x-api-key': viewer.key };
+    case 'session':
+      return { 'x-csrf-token': viewer.csrfToken };
+  }
+}
+
+/**
+ * A ticket for one socket of the viewer.
  * @throws PilloleError that says whether to try again; another error if no answer comes within 5 s
  */
-export async function demoTicket(): Promise<string> {
-  const answer = await fetch('/api/stream/demo-tickets', {
+export async function readTicket(viewer: Viewer): Promise<string> {
+  const path = viewer.kind === 'demo' ? '/api/stream/demo-tickets' : '/api/stream/tickets';
+  const answer = await fetch(path, {
     method: 'POST',
+    headers: headersOf(viewer),
     signal: AbortSignal.timeout(TICKET_MAX_MS),
   });
   const body = (await answer.json().catch(() => ({}))) as {

@@ -1,12 +1,17 @@
 import { useState } from 'preact/hooks';
 
-/** Asks for a key if there is no demo. */
+/** Asks for a key if there is no demo, and nobody is signed in. */
 export function KeyForm({ onKey }: { readonly onKey: (key: string) => void }) {
   return (
-    <SecretForm label="API key" placeholder="pil_live_…" action="Connect" onSecret={onKey}>
-      Paste an API key of a Pro or Institutional account to watch its market. The key stays in the
-      memory of this page and is gone after a reload.
-    </SecretForm>
+    <>
+      <SecretForm label="API key" placeholder="pil_live_…" action="Connect" onSecret={onKey}>
+        Paste an API key of a Pro or Institutional account to watch its market. The key stays in the
+        memory of this page and is gone after a reload.
+      </SecretForm>
+      <p class="sign-in">
+        Or <a href="/app/sign-in">sign in</a> to the console, then open this page again.
+      </p>
+    </>
   );
 }
 

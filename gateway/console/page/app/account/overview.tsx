@@ -13,21 +13,18 @@ export default function Overview() {
   const keys = useLoad<Keys>('/api/keys');
   const usage = useLoad<Usage>('/api/usage?days=7');
   const failed = [account, keys, usage].find(({ failure }) => failure !== undefined);
-  if (failed?.failure !== undefined) {
-    return (
-      <PageOf title="Overview">
-        <Failure failure={failed.failure} onRetry={failed.reload} />
-      </PageOf>
-    );
-  }
   if (account.data === undefined || keys.data === undefined || usage.data === undefined) {
     return (
       <PageOf title="Overview">
-        <Skeleton rows={5} />
+        {failed?.failure === undefined ? (
+          <Skeleton rows={5} />
+        ) : (
+          <Failure failure={failed.failure} onRetry={failed.reload} />
+        )}
       </PageOf>
     );
   }
-  const { plan, suspension, subscription, access_ends_at: endsAt } = account.data;
+  const { plan } = account.data;
   const live = keys.data.data.filter((key) => key.live);
   const { used, limit } = usage.data.today;
   const steps = [
@@ -37,13 +34,6 @@ export default function Overview() {
   ] as const;
   return (
     <PageOf title="Overview">
-      {suspension !== null && <p class="notice bad">{suspension.detail}</p>}
-      {subscription === 'past_due' && (
-        <p class="notice bad">
-          The last payment failed. Access ends {endsAt === null ? 'soon' : localDate(endsAt)}:{' '}
-          <a href="/app/plans">renew the plan</a>.
-        </p>
-      )}
       {steps.some(([isDone]) => !isDone) && (
         <ol class="steps">
           {steps.map(([isDone, href, title]) => (
@@ -80,8 +70,4 @@ function Fact({ title, value }: { readonly title: string; readonly value: string
 
 function count(value: number): string {
   return value.toLocaleString('en');
-}
-
-function localDate(time: string): string {
-  return new Date(time).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'short' });
 }

@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { useSymbols } from '../symbols/use-symbols.ts';
 import { type Entry, findEntries } from './entries.ts';
@@ -10,7 +10,8 @@ export function PaletteDialog({ onClose }: { readonly onClose: () => void }) {
   const [place, setPlace] = useState(0);
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => element.current!.showModal(), []);
+  // Before the next key: an effect after the drawing would lose what a fast hand types.
+  useLayoutEffect(() => element.current!.showModal(), []);
   // Symbols cost a call, so they are read only for someone who types.
   const symbols = useSymbols(text !== '');
   const names = symbols.data?.symbols.map(({ symbol }) => symbol) ?? [];

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 
 /** A modal dialog; the browser keeps the focus inside, and Escape closes it. */
 export function Dialog(props: {
@@ -10,7 +10,8 @@ export function Dialog(props: {
   const { title, onClose, children } = props;
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => element.current!.showModal(), []);
+  // Before the next key: an effect after the drawing would lose what a fast hand types.
+  useLayoutEffect(() => element.current!.showModal(), []);
   return (
     <dialog
       ref={element}
