@@ -274,7 +274,11 @@ test('after kill -9 of the launcher, the next start ends the orphans and has the
 
   // The page shows the market of the demo account.
   const page = await request(`${addresses.api}/console/settings`);
-  expect(await page.body.json()).toEqual({ stream_url: addresses.stream, demo: true });
+  expect(await page.body.json()).toEqual({
+    stream_url: addresses.stream,
+    demo: true,
+    has_session: false,
+  });
 
   await expect(launchStack(folder)).rejects.toThrow(/already runs/);
 
