@@ -53,18 +53,12 @@ export async function readUsage(
       .orderBy('keyId')
       .limit(USAGE_LIMITS.keysMax)
       .execute();
-    const { rows: recent } = await sql<{ key_id: string; days: string[] }>`
-      SELECT k.key_id, array_agg(coalesce(c.calls, 0) ORDER BY d.day) AS days
-      FROM unnest(${keys.map(({ keyId }) => keyId)}::text[]) AS k(key_id)
-      CROSS JOIN LATERAL (
-        SELECT ${last.day}::date - i AS day FROM generate_series(0, ${USAGE_LIMITS.keyDays - 1}::int) i
-      ) d
-      LEFT JOIN LATERAL (
-        SELECT sum(calls) AS calls FROM usage_calls u
-        WHERE u.account_id = ${accountId} AND u.day = d.day AND u.key_id = k.key_id
-      ) c ON true
-      GROUP BY k.key_id`.execute(tx);
-    const daysOf = new Map(recent.map(({ key_id: id, days }) => [id, days.map(Number)]));
+    const daysOf = await readRecentDays(
+      tx,
+      accountId,
+      last.day,
+      keys.map(({ keyId }) => keyId),
+    );
     const endpoints = await calls
       .select('c.endpoint')
       .groupBy('c.endpoint')
@@ -88,6 +82,27 @@ export async function readUsage(
       endpoints: endpoints.map((row) => ({ ...row, calls: Number(row.calls) })),
     };
   });
+}
+
+/** The calls of each key by day: the last 14 days until `day`, oldest first. */
+async function readRecentDays(
+  db: Database,
+  accountId: string,
+  day: string,
+  keyIds: readonly string[],
+): Promise<ReadonlyMap<string, readonly number[]>> {
+  const { rows } = await sql<{ key_id: string; days: string[] }>`
+    SELECT k.key_id, array_agg(coalesce(c.calls, 0) ORDER BY d.day) AS days
+    FROM unnest(${keyIds}::text[]) AS k(key_id)
+    CROSS JOIN LATERAL (
+      SELECT ${day}::date - i AS day FROM generate_series(0, ${USAGE_LIMITS.keyDays - 1}::int) i
+    ) d
+    LEFT JOIN LATERAL (
+      SELECT sum(calls) AS calls FROM usage_calls u
+      WHERE u.account_id = ${accountId} AND u.day = d.day AND u.key_id = k.key_id
+    ) c ON true
+    GROUP BY k.key_id`.execute(db);
+  return new Map(rows.map(({ key_id: id, days }) => [id, days.map(Number)]));
 }
 
 function todayOf(day: string, used: number, limit: number | null, now: Date) {

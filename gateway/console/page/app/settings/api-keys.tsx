@@ -52,16 +52,10 @@ export default function ApiKeys() {
         failed === undefined && <Skeleton rows={6} />
       ) : keys.data.data.length > 0 ? (
         <>
-          <select
-            aria-label="Order"
-            value={isByEnd ? 'end' : ''}
-            onChange={({ currentTarget: { value } }) =>
-              route(`/app/settings/api-keys${value === '' ? '' : `?order=${value}`}`, true)
-            }
-          >
-            <option value="">Newest first</option>
-            <option value="end">Soonest end first</option>
-          </select>
+          <OrderSelect
+            isByEnd={isByEnd}
+            onOrder={(order) => route(`/app/settings/api-keys${order && `?order=${order}`}`, true)}
+          />
           <KeyTable
             keys={isByEnd ? [...keys.data.data].sort(soonestEndFirst) : keys.data.data}
             calls={calls}
@@ -71,14 +65,7 @@ export default function ApiKeys() {
           />
         </>
       ) : (
-        <div class="empty">
-          <p>No keys yet. A key identifies a program at the API and at streams.</p>
-          {!canCreate && (
-            <p>
-              <a href="/app/plans">Choose a plan</a> first: keys belong to one.
-            </p>
-          )}
-        </div>
+        <NoKeys canCreate={canCreate} />
       )}
       {open?.kind === 'create' && <CreateKeyDialog onClose={close} onMade={onMade} />}
       {open?.kind === 'shown' && account.data !== undefined && (
@@ -94,6 +81,35 @@ export default function ApiKeys() {
         <RevokeDialog record={open.record} onClose={close} onRevoked={changed} />
       )}
     </PageOf>
+  );
+}
+
+function NoKeys({ canCreate }: { readonly canCreate: boolean }) {
+  return (
+    <div class="empty">
+      <p>No keys yet. A key identifies a program at the API and at streams.</p>
+      {!canCreate && (
+        <p>
+          <a href="/app/plans">Choose a plan</a> first: keys belong to one.
+        </p>
+      )}
+    </div>
+  );
+}
+
+function OrderSelect(props: {
+  readonly isByEnd: boolean;
+  readonly onOrder: (order: string) => void;
+}) {
+  return (
+    <select
+      aria-label="Order"
+      value={props.isByEnd ? 'end' : ''}
+      onChange={({ currentTarget: { value } }) => props.onOrder(value)}
+    >
+      <option value="">Newest first</option>
+      <option value="end">Soonest end first</option>
+    </select>
   );
 }
 

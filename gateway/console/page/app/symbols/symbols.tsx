@@ -17,7 +17,7 @@ export default function Symbols() {
       <input
         type="search"
         aria-label="Filter by symbol or venue"
-        placeholder="Filter by symbol or venue"
+        placeholder="Symbol or venue"
         value={filter}
         onInput={(event) => {
           const q = event.currentTarget.value;
