@@ -13,6 +13,7 @@ import {
   NOTICE_LIMITS,
   publishNotice,
 } from '../../domain/accounts/operator-notices.ts';
+import { openSupportTicket } from '../../domain/support/tickets.ts';
 import { packageRoot } from '../../lib/files/package-root.ts';
 import type { Database } from '../../lib/postgres/database.ts';
 import { nowMicros } from '../../lib/timing/clock.ts';
@@ -143,6 +144,35 @@ test('the second factors of an account are removed, audited and mailed; none is 
   expect(raised).toEqual([{ type: 'second_factor.removed' }]);
   const again = await admin(['account', 'remove-second-factor', id]);
   expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('has a second factor') });
+});
+
+test('tickets are listed, shown, answered from a file and closed', async () => {
+  const { id: accountId } = await createTestAccount(db, namespace, { tier: 'pro' });
+  const opened = await openSupportTicket(db, {
+    ...{ accountId, tier: 'pro', subject: 'A socket', message: 'Why does it end?' },
+  });
+  const { id } = opened as { id: string };
+  expect(await run('support', 'list')).toMatchObject([{ id, tier: 'pro', subject: 'A socket' }]);
+  const file = path.join(await mkdtemp(path.join(os.tmpdir(), 'pillole-answer-')), 'answer.txt');
+  await writeFile(file, '\n  ');
+  const blank = await admin(['support', 'answer', id, file]);
+  expect(blank).toMatchObject({ code: 1, stderr: expect.stringContaining('is blank') });
+  await writeFile(file, 'Its key had expired.\n');
+  expect(await run('support', 'answer', id, file)).toEqual({ ticket: id, state: 'answered' });
+  expect(await run('support', 'list')).toEqual([]);
+  expect(await run('support', 'show', id)).toMatchObject({
+    state: 'answered',
+    messages: [{ message: 'Why does it end?' }, { message: 'Its key had expired.' }],
+  });
+  expect(await run('support', 'close', id)).toEqual({ ticket: id, state: 'closed' });
+  for (const args of [['show'], ['answer', file], ['close']]) {
+    const [command, ...rest] = args as [string, ...string[]];
+    const unknown = await admin(['support', command, 'tkt_none', ...rest]);
+    expect(unknown).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('no ticket tkt_none'),
+    });
+  }
 });
 
 test('a closed account is reopened by its address, and the users get a mail', async () => {

@@ -5,6 +5,7 @@ import { addAuditCommands } from './audit-commands.ts';
 import { addPepperCommands } from './pepper-commands.ts';
 import { addPlatformCommands } from './platform-commands.ts';
 import { addSecurityCommand } from './security-commands.ts';
+import { addSupportCommands } from './support-commands.ts';
 
 /** `npm run admin -- <command>`: the operator's tasks; every change is in the audit log. */
 const program = new Command('admin')
@@ -21,6 +22,7 @@ addAuditCommands(program);
 addPepperCommands(program);
 addPlatformCommands(program);
 addSecurityCommand(program);
+addSupportCommands(program);
 
 try {
   await program.parseAsync();

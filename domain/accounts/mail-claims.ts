@@ -3,7 +3,11 @@ import type { Database } from '../../lib/postgres/database.ts';
 import type { Tables } from '../../lib/postgres/tables.ts';
 
 /** Tables whose rows are each mailed once. */
-export type MailedTable = 'account_events' | 'support_tickets' | 'operator_alerts';
+export type MailedTable =
+  | 'account_events'
+  | 'support_tickets'
+  | 'support_messages'
+  | 'operator_alerts';
 
 interface ClaimedRow {
   readonly id: string;

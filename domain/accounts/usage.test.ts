@@ -61,8 +61,15 @@ test('usage is reported by day, key and endpoint, with the remainder of today', 
       { day: '2026-03-01', calls: 250 },
     ],
     keys: [
-      { keyId, name: 'test', hint: expect.stringMatching(/^pil_live_…/), calls: 230 },
-      { keyId: 'key_deleted', name: null, hint: null, calls: 50 },
+      {
+        ...{ keyId, name: 'test', hint: expect.stringMatching(/^pil_live_…/), calls: 230 },
+        // From 16 February on: also days before the requested ones.
+        recentDays: [0, 0, 0, 0, 999, 0, 0, 0, 0, 0, 0, 30, 0, 200],
+      },
+      {
+        ...{ keyId: 'key_deleted', name: null, hint: null, calls: 50 },
+        recentDays: [...Array.from({ length: 13 }, () => 0), 50],
+      },
     ],
     endpoints: [
       { endpoint: 'GET /b', calls: 250 },

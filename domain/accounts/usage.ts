@@ -4,7 +4,7 @@ import { tierOf } from '../access/entitlement.ts';
 import { TIERS } from '../access/tiers.ts';
 import { readAccountAccess } from './account-row.ts';
 
-export const USAGE_LIMITS = { daysMax: 400, keysMax: 200, endpointsMax: 100 } as const;
+export const USAGE_LIMITS = { daysMax: 400, keysMax: 200, endpointsMax: 100, keyDays: 14 } as const;
 
 /** Earlier in the day, a few calls would be projected to many. */
 const PROJECTION_SHARE_MIN = 0.05;
@@ -53,6 +53,12 @@ export async function readUsage(
       .orderBy('keyId')
       .limit(USAGE_LIMITS.keysMax)
       .execute();
+    const daysOf = await readRecentDays(
+      tx,
+      accountId,
+      last.day,
+      keys.map(({ keyId }) => keyId),
+    );
     const endpoints = await calls
       .select('c.endpoint')
       .groupBy('c.endpoint')
@@ -66,11 +72,37 @@ export async function readUsage(
       /** From the first requested day to today; days without calls have 0. */
       days: rows.map((row) => ({ day: row.day, calls: Number(row.calls) })),
       /** Most calls first, at most 200; a deleted key has neither name nor hint. */
-      keys: keys.map((row) => ({ ...row, calls: Number(row.calls) })),
+      keys: keys.map((row) => ({
+        ...row,
+        calls: Number(row.calls),
+        /** The last 14 days, oldest first, whatever days were requested. */
+        recentDays: daysOf.get(row.keyId) ?? [],
+      })),
       /** Most calls first, at most 100. */
       endpoints: endpoints.map((row) => ({ ...row, calls: Number(row.calls) })),
     };
   });
+}
+
+/** The calls of each key by day: the last 14 days until `day`, oldest first. */
+async function readRecentDays(
+  db: Database,
+  accountId: string,
+  day: string,
+  keyIds: readonly string[],
+): Promise<ReadonlyMap<string, readonly number[]>> {
+  const { rows } = await sql<{ key_id: string; days: string[] }>`
+    SELECT k.key_id, array_agg(coalesce(c.calls, 0) ORDER BY d.day) AS days
+    FROM unnest(${keyIds}::text[]) AS k(key_id)
+    CROSS JOIN LATERAL (
+      SELECT ${day}::date - i AS day FROM generate_series(0, ${USAGE_LIMITS.keyDays - 1}::int) i
+    ) d
+    LEFT JOIN LATERAL (
+      SELECT sum(calls) AS calls FROM usage_calls u
+      WHERE u.account_id = ${accountId} AND u.day = d.day AND u.key_id = k.key_id
+    ) c ON true
+    GROUP BY k.key_id`.execute(db);
+  return new Map(rows.map(({ key_id: id, days }) => [id, days.map(Number)]));
 }
 
 function todayOf(day: string, used: number, limit: number | null, now: Date) {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { PillRecord } from '../../schemas/pill.ts';
 import { startIngest } from '../../testing/ingest-process.ts';
-import { makePill } from '../../testing/pills.ts';
+import { makePill, openPillWriter } from '../../testing/pills.ts';
 import { createPoster, type Poster } from '../../testing/poster.ts';
 import { startProcess, type TestProcess } from '../../testing/process.ts';
 import { waitFor } from '../../testing/wait.ts';
@@ -151,3 +151,33 @@ test.each(LOOKS)(
     expect(complaints.filter((text) => !text.includes('status of 401'))).toEqual([]);
   },
 );
+
+test('a thousand symbols are listed and found; only visible rows are in the document', async () => {
+  const names = Array.from({ length: 1_000 }, (_, n) => `Z${String(n).padStart(4, '0')}.T`);
+  const writer = await openPillWriter(api.namespace);
+  try {
+    await writer.write(names.map((symbol) => makePill({ symbol })));
+  } finally {
+    await writer.close();
+  }
+  const { page } = await pages.open('/app/symbols');
+  await pages.signIn(page, customer.email, 'Symbols');
+  await waitFor('all symbols to be listed', async () => {
+    const rows = Number(await page.locator('table').getAttribute('aria-rowcount'));
+    if (rows === 1_000 + SYMBOLS.length + 1) return true;
+    await page.reload();
+    await page.locator('table').waitFor();
+    return String(rows);
+  });
+  const rows = page.locator('tbody tr[aria-rowindex]');
+  expect(await rows.count()).toBeLessThan(80);
+  await page.keyboard.press('End');
+  const last = page.getByRole('link', { name: 'Z0999.T', exact: true });
+  await last.waitFor();
+  const place = last.locator('xpath=ancestor::tr');
+  expect(await place.getAttribute('aria-rowindex')).toBe(String(1_000 + SYMBOLS.length + 1));
+  expect(await rows.count()).toBeLessThan(80);
+  await page.getByLabel('Filter by symbol or venue').fill('z0500');
+  await waitFor('one row to remain', async () => (await rows.count()) === 1);
+  expect(new URL(page.url()).searchParams.get('q')).toBe('z0500');
+});

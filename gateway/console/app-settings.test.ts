@@ -1,10 +1,12 @@
 import { TOTP } from 'otpauth';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { answerTicket } from '../../domain/support/tickets.ts';
 import { openTestDatabase } from '../../testing/accounts.ts';
 import { waitFor } from '../../testing/wait.ts';
 import { type AccountApi, openAccountApi } from '../api/testing/account-api.ts';
 import { PASSWORD } from '../api/testing/customer.ts';
 import { hasHeading, openAppPages, press } from './testing/app-pages.ts';
+import { checkPage } from './testing/axe.ts';
 
 /** Security, billing and the account, in a real browser. */
 let api: AccountApi;
@@ -164,4 +166,32 @@ test('a payment that is overdue is said on every page', async () => {
     await page.getByRole('heading', { name: 'Usage', exact: true }).waitFor();
     return (await page.getByText('The last payment failed.').count()) > 0;
   });
+});
+
+test('a question to support is listed, answered, continued and closed', async () => {
+  const customer = await api.customer('asker');
+  const { page } = await pages.open('/app/support');
+  await pages.signIn(page, customer.email, 'Support');
+  await page.getByText('No tickets.').waitFor();
+  await page.getByRole('button', { name: 'Write to support' }).click();
+  await page.getByLabel('Subject').fill('A socket ends');
+  await page.getByLabel('Message').fill('Why?\n<b>Please.</b>');
+  await press(page, 'Send', hasHeading(page, 'A socket ends'));
+  await page.getByText('Waits for our answer').waitFor();
+  await page.getByText('<b>Please.</b>').waitFor();
+  const ticketId = new URL(page.url()).pathname.split('/').at(-1)!;
+  const db = openTestDatabase(api.namespace);
+  await answerTicket(db, { actor: 'operator:test', ticketId, message: 'Its key had expired.' });
+  await db.destroy();
+  await page.reload();
+  await page.getByText('Its key had expired.').waitFor();
+  await page.getByLabel('Message').fill('I see.');
+  const isSaid = async () => (await page.getByText('I see.', { exact: true }).count()) > 0;
+  await press(page, 'Send', isSaid);
+  expect(await page.getByLabel('Message').inputValue()).toBe('');
+  const isClosed = async () => (await page.getByText('A message opens the ticket').count()) > 0;
+  await checkPage(page, 'A socket ends', 'light');
+  await press(page, 'Close ticket', isClosed);
+  await page.getByRole('link', { name: 'All tickets' }).click();
+  await page.getByRole('row', { name: /A socket ends.*Closed/ }).waitFor();
 });

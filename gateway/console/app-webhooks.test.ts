@@ -67,6 +67,8 @@ test('an endpoint is made, answers the challenge, gets a test, and is deleted', 
     .first()
     .waitFor();
   await page.getByText(html).first().waitFor();
+  await page.reload();
+  await page.getByRole('columnheader', { name: 'Given up' }).waitFor();
   expect(await page.title()).toBe('Endpoint · pillole');
   const posted = () => receiver.at('/desk').filter(({ type }) => type === 'endpoint.test');
   // The first one was the challenge of the new endpoint.
@@ -85,9 +87,11 @@ test('an endpoint is made, answers the challenge, gets a test, and is deleted', 
   await page.getByLabel('Symbol', { exact: true }).fill('7203.T');
   await page.getByLabel('From').fill('2026-01-05T09:00');
   await page.getByLabel('To', { exact: true }).fill('2026-01-05T10:00');
-  const nothing = page.getByText('0 pills in 0 new messages.');
-  await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).click();
-  await nothing.waitFor();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Count messages' }).click();
+  await page.getByText('0 pills in 0 messages. Nothing is queued yet.').waitFor();
+  await dialog.getByRole('button', { name: 'Replay', exact: true }).click();
+  await page.getByText('0 pills in 0 new messages.').waitFor();
   await page.getByRole('button', { name: 'Close' }).click();
 
   await page.getByRole('button', { name: 'Delete', exact: true }).click();

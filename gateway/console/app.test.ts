@@ -146,6 +146,31 @@ test('a socket is listed, and closed from the page', async () => {
   await page.getByText('No socket is open.').waitFor();
 });
 
+test('the frame inspector shows what a socket carries, pauses, sends, and says why it closed', async () => {
+  const customer = await api.customer('inspector', 'pro');
+  const { page } = await pages.open('/app/streams/frames?symbols=TEST%3ACHAOS');
+  await pages.signIn(page, customer.email, 'Frame inspector');
+  const typeCell = (name: string) => page.getByRole('cell', { name, exact: true }).first();
+  await press(page, 'Connect', async () => (await typeCell('subscribed').count()) > 0);
+  await typeCell('welcome').waitFor();
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByText(/\d since the pause/).waitFor();
+  const rows = page.locator('.frames tbody tr');
+  const shown = await rows.count();
+  await page.getByLabel('Send a frame').fill('{"op":"ping","id":"7","t":42}');
+  await page.getByRole('button', { name: 'Send' }).click();
+  expect(await rows.count()).toBe(shown);
+  await page.getByRole('button', { name: 'Go on' }).click();
+  await typeCell('pong').waitFor();
+  await page.getByLabel('Show only').selectOption('pong');
+  expect(await page.locator('.frames tbody').innerText()).toMatch(/"id":"7","t":42/);
+  await page.getByLabel('Show only').selectOption('');
+  const { body } = await customer.send('GET', '/api/stream/sessions');
+  await customer.send('DELETE', `/api/stream/sessions/${body.data[0].session}`);
+  await page.getByText(/^Closed with 4504/).waitFor();
+  await page.getByText('The socket is closed.').waitFor();
+});
+
 test('who is signed in watches the market without a key; others are asked for one', async () => {
   const customer = await api.customer('watcher', 'pro');
   const { page } = await pages.open('/');
@@ -236,6 +261,8 @@ test.each(LOOKS)('no page has a fault of accessibility: %s, %i px', async (schem
   }
   await page.getByRole('button', { name: 'Create key' }).click();
   await check('Create key');
+  await page.goto(`${api.base}/app/streams/frames`);
+  await check('Frame inspector');
   for (const [entry, title] of [
     ['sign-up', 'Sign up'],
     ['forgotten', 'Forgotten password'],

@@ -230,6 +230,18 @@ export interface Tables {
     updated_at: Defaulted<Date>;
     next_tier: 'basic' | 'pro' | 'institutional' | null;
   };
+  support_messages: {
+    id: string;
+    ticket_id: string;
+    author: 'customer' | 'support';
+    message: string;
+    created_at: Defaulted<Date>;
+    mailed_at: Date | null;
+    attempts: Defaulted<number>;
+    next_at: Defaulted<Date>;
+    parked_at: Date | null;
+    told: Defaulted<string[]>;
+  };
   support_tickets: {
     id: string;
     account_id: string;
@@ -241,6 +253,7 @@ export interface Tables {
     attempts: Defaulted<number>;
     next_at: Defaulted<Date>;
     parked_at: Date | null;
+    state: Defaulted<'open' | 'answered' | 'closed'>;
   };
   usage_calls: {
     account_id: string;

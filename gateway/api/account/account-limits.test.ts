@@ -1,5 +1,7 @@
 import net from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { answerTicket } from '../../../domain/support/tickets.ts';
+import { openTestDatabase } from '../../../testing/accounts.ts';
 import { waitFor } from '../../../testing/wait.ts';
 import { UNMETERED_OF_ACCOUNT } from '../limits.ts';
 import { type AccountApi, openAccountApi } from '../testing/account-api.ts';
@@ -77,6 +79,42 @@ test('a support ticket is accepted at once and mailed soon', async () => {
       mail.includes(`A socket (${taken.body.ticket})`),
     ),
   );
+});
+
+test('a ticket is listed, answered, continued and closed; other accounts do not find it', async () => {
+  const { ticket: id } = (
+    await alice.send('POST', '/api/support', { subject: 'A bill', message: 'Why?' })
+  ).body;
+  const before = await alice.send('GET', '/api/support?limit=1');
+  expect(before.body.data).toMatchObject([{ id, subject: 'A bill', state: 'open' }]);
+  const next = await alice.send('GET', before.body.next);
+  expect(next.body.data.map((ticket: { id: string }) => ticket.id)).not.toContain(id);
+  const db = openTestDatabase(accounts.namespace);
+  await answerTicket(db, { actor: 'operator:test', ticketId: id, message: 'Because.' });
+  await db.destroy();
+  const to = `/api/support/${id}`;
+  expect((await alice.send('GET', to)).body).toMatchObject({
+    state: 'answered',
+    messages: [
+      { author: 'customer', message: 'Why?' },
+      { author: 'support', message: 'Because.' },
+    ],
+  });
+  const said = await alice.send('POST', `${to}/messages`, { message: 'Thanks.' });
+  expect([said.status, said.body]).toEqual([202, { status: 'accepted' }]);
+  expect((await alice.send('GET', to)).body.state).toBe('open');
+  expect((await alice.send('PATCH', to, { state: 'closed' })).status).toBe(204);
+  expect((await alice.send('PATCH', to, { state: 'answered' })).status).toBe(400);
+  expect((await alice.send('GET', to)).body.state).toBe('closed');
+  const mallory = await accounts.customer('mallory');
+  for (const [method, path, body] of [
+    ['GET', to],
+    ['PATCH', to, { state: 'closed' }],
+    ['POST', `${to}/messages`, { message: 'Hm' }],
+  ] as const) {
+    expect((await mallory.send(method, path, body)).body.code).toBe('object_not_found');
+  }
+  expect((await mallory.send('GET', `/api/support?before=${id}`)).body.data).toEqual([]);
 });
 
 test('the number of password attempts is limited', {

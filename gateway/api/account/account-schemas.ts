@@ -77,6 +77,10 @@ export const UsageOfKey = Type.Object({
   name: maybeText('desk 4'),
   hint: maybeText('pil_live_…ab12'),
   calls: count(4_200),
+  recent_days: Type.Array(Type.Integer({ minimum: 0 }), {
+    description: 'Calls of each of the last 14 days, oldest first, whatever `days` is',
+    examples: [[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1_100, 2_000, 1_100]],
+  }),
 });
 export const Usage = Type.Object({
   today: UsageToday,

@@ -279,6 +279,10 @@ describe('another account’s object does not exist', () => {
     'PATCH /api/keys/:id': { own: keyOfAlice, body: { name: 'taken' } },
     'DELETE /api/keys/:id': { own: keyOfAlice },
     'POST /api/keys/:id/rotate': { own: keyOfAlice, body: {} },
+    'GET /api/webhooks/:id/health': { own: webhookOfAlice },
+    'GET /api/support/:id': { own: ticketOfAlice },
+    'PATCH /api/support/:id': { own: ticketOfAlice, body: { state: 'closed' } },
+    'POST /api/support/:id/messages': { own: ticketOfAlice, body: { message: 'taken' } },
     'DELETE /api/stream/sessions/:id': { own: socketOfAlice },
     'DELETE /api/sessions/:id': { own: signInOfAlice },
     'POST /api/billing/test/checkouts/:id': {
@@ -304,6 +308,11 @@ describe('another account’s object does not exist', () => {
     const opened = [{ ...row, ...state, encoding: 'json' as const }];
     await registry.write({ opened, closed: [], lags: [] });
     return session;
+  }
+
+  async function ticketOfAlice(): Promise<string> {
+    const question = { subject: 'A bill', message: 'Why?' };
+    return (await alice.send('POST', '/api/support', question)).body.ticket;
   }
 
   async function institutional(name: string): Promise<Customer> {

@@ -4,10 +4,7 @@ import { type EventMailDeps, startEventMail } from '../../../domain/accounts/eve
 import { raiseReminders } from '../../../domain/accounts/reminders.ts';
 import { startRetention } from '../../../domain/accounts/retention.ts';
 import { renewDue } from '../../../domain/accounts/subscriptions.ts';
-import {
-  type SupportMailDeps,
-  startSupportMail,
-} from '../../../domain/accounts/support-tickets.ts';
+import { type SupportMailDeps, startSupportMail } from '../../../domain/support/support-mail.ts';
 import { type Repetition, runEvery } from '../../../lib/timing/run-every.ts';
 import { HOUSEKEEPING_MS } from '../limits.ts';
 

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { Readable } from 'node:stream';
 import type { RouteOptions } from 'fastify';
 import { Type } from 'typebox';
 import type { AccountAccess } from '../../../domain/access/account-access.ts';
@@ -10,6 +12,7 @@ import {
 import { suspensionOf } from '../../../domain/access/suspension.ts';
 import { TIERS } from '../../../domain/access/tiers.ts';
 import { closeAccount } from '../../../domain/accounts/account-closure.ts';
+import { exportAccount } from '../../../domain/accounts/account-export.ts';
 import { AUDIT_PAGE_MAX, readAudit } from '../../../domain/accounts/audit.ts';
 import { readUsage, USAGE_LIMITS } from '../../../domain/accounts/usage.ts';
 import { isDatabaseAway } from '../../../lib/postgres/database.ts';
@@ -83,8 +86,51 @@ export function ownAccountRoutes(deps: OwnAccountDeps): RouteOptions[] {
         return { data: entries.map((entry) => bodyOf(AuditEntry, entry)), next };
       },
     }),
+    exportRoute(deps),
     usageRoute(deps),
   ];
+}
+
+/** Longest time of an export: a client that reads too slowly gets no `end`. */
+const EXPORT_MAX_MS = 60_000;
+
+function exportRoute({ db }: OwnAccountDeps): RouteOptions {
+  const running = new Set<string>();
+  return accountRoute({
+    method: 'GET',
+    url: '/api/account/export',
+    tag: 'account',
+    summary: 'Read everything that is stored about the account, without secrets',
+    description:
+      'NDJSON: each line has a `kind`, such as `user`, `key`, `ticket`, `usage_day` or `audit`. The ' +
+      'last line is `end` with the number of lines before it; without it the export was cut, ' +
+      `which happens after ${EXPORT_MAX_MS / 1_000} s. One export of an account runs at a time.`,
+    access: withFreshFactor(SIGNED_IN),
+    answers: {
+      200: {
+        description: 'The lines.',
+        schema: Type.String(),
+        type: 'application/x-ndjson',
+        example:
+          '{"kind":"account","id":"acc_k3m9x2p7q4ab","name":"Desk 4"}\n{"kind":"end","lines":1}\n',
+      },
+    },
+    async handle(request, reply) {
+      const { id } = callerOf(request).account;
+      if (running.has(id)) return refuse(reply, 'overloaded', { retry_after_s: 1 });
+      running.add(id);
+      const lines = Readable.from(exportAccount(db, id));
+      const timer = setTimeout(() => lines.destroy(), EXPORT_MAX_MS);
+      lines.once('close', () => {
+        clearTimeout(timer);
+        running.delete(id);
+      });
+      // An unavailable database is still an answer of its own until the first line is there.
+      await once(lines, 'readable');
+      const name = `attachment; filename="${id}.ndjson"`;
+      return reply.header('content-disposition', name).type('application/x-ndjson').send(lines);
+    },
+  });
 }
 
 function usageRoute({ db }: OwnAccountDeps): RouteOptions {

@@ -7,7 +7,7 @@ import { secondFactorRoutes } from './second-factor-routes.ts';
 import { sessionRoutes } from './session-routes.ts';
 import { socketRoutes } from './socket-routes.ts';
 import { subscriptionRoutes } from './subscription-routes.ts';
-import { supportRoute } from './support-route.ts';
+import { supportRoutes } from './support-routes.ts';
 import { userRoutes } from './user-routes.ts';
 
 /** All routes about accounts. */
@@ -20,7 +20,7 @@ export function accountRoutes(accounts: Accounts): RouteOptions[] {
     ...keyRoutes(accounts),
     ...subscriptionRoutes(accounts),
     billingEventRoute(accounts),
-    supportRoute(accounts),
+    ...supportRoutes(accounts),
     ...socketRoutes(accounts),
   ];
 }

@@ -32,6 +32,7 @@ const ROUTES = {
     'DELETE /api/sessions',
     'DELETE /api/sessions/{id}',
     'GET /api/account/audit',
+    'GET /api/account/export',
     'GET /api/keys',
     'GET /api/keys/{id}',
     'GET /api/manager/streams',
@@ -84,6 +85,7 @@ const ROUTES = {
     'GET /api/webhooks/{id}',
     'GET /api/webhooks/{id}/attempts',
     'GET /api/webhooks/{id}/deliveries',
+    'GET /api/webhooks/{id}/health',
   ],
   'webhooks:write': [
     'DELETE /api/webhooks/{id}',
@@ -94,7 +96,13 @@ const ROUTES = {
     'POST /api/webhooks/{id}/replay',
     'POST /api/webhooks/{id}/test',
   ],
-  support: ['POST /api/support'],
+  support: [
+    'GET /api/support',
+    'GET /api/support/{id}',
+    'PATCH /api/support/{id}',
+    'POST /api/support',
+    'POST /api/support/{id}/messages',
+  ],
 };
 type Access = keyof typeof ROUTES;
 

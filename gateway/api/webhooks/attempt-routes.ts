@@ -1,5 +1,6 @@
-import type { FastifyReply, RouteOptions } from 'fastify';
+import type { RouteOptions } from 'fastify';
 import { Type } from 'typebox';
+import { HEALTH_HOURS, readHealth } from '../../../domain/webhooks/deliveries/attempt-health.ts';
 import {
   ATTEMPTS_PAGE,
   type Attempt,
@@ -17,14 +18,14 @@ import {
 import { formatTimestamp } from '../../../schemas/timestamp.ts';
 import { answerOf, bodyOf } from '../../http/answer-body.ts';
 import { refuse } from '../../http/refuse.ts';
-import { QueryError, queryProblem } from '../clickhouse/query-error.ts';
 import { accountRoute } from '../server/account-route.ts';
 import { callerOf } from '../server/caller.ts';
 import { ruled } from '../server/form.ts';
 import { nextPage } from '../server/next-page.ts';
 import { parameterFault } from '../server/parameters.ts';
 import { limitOf, Next, PAGE_HINT, STRICT } from '../server/schemas.ts';
-import { AttemptBody, MessageId, messageParams, Queued } from './delivery-schemas.ts';
+import { AttemptBody, HealthBody, MessageId, messageParams, Queued } from './delivery-schemas.ts';
+import { readLog } from './read-log.ts';
 import { findEndpoint, READS_DELIVERIES, WRITES } from './rules.ts';
 import { endpointParams as params } from './schemas.ts';
 import type { Webhooks } from './webhook-deps.ts';
@@ -33,7 +34,7 @@ const { max, byDefault } = ATTEMPTS_PAGE;
 
 /** The log of attempts in ClickHouse, and resending the messages that it still has. */
 export function attemptRoutes(webhooks: Webhooks): RouteOptions[] {
-  return [listAttempts(webhooks), resendMessage(webhooks)];
+  return [listAttempts(webhooks), showHealth(webhooks), resendMessage(webhooks)];
 }
 
 function listAttempts(webhooks: Webhooks): RouteOptions {
@@ -85,6 +86,38 @@ function listAttempts(webhooks: Webhooks): RouteOptions {
   });
 }
 
+function showHealth(webhooks: Webhooks): RouteOptions {
+  const { endpoints, select } = webhooks;
+  return accountRoute({
+    method: 'GET',
+    url: '/api/webhooks/:id/health',
+    ...READS_DELIVERIES,
+    summary: 'Count the attempts by hour, with their latency',
+    description: 'Hours without an attempt are left out. The log is updated about once a second.',
+    params,
+    query: Type.Object({ hours: limitOf(HEALTH_HOURS.max, HEALTH_HOURS.byDefault) }, STRICT),
+    answers: {
+      200: answerOf('Oldest hour first.', Type.Object({ data: Type.Array(HealthBody) })),
+    },
+    problems: ['object_not_found', 'webhook_log_unavailable', 'query_too_large'],
+    async handle(request, reply) {
+      const { account } = callerOf(request);
+      const { hours = HEALTH_HOURS.byDefault } = request.query;
+      if ((await findEndpoint(endpoints, request, reply)) === undefined) return reply;
+      const ask = { endpointId: request.params.id, hours };
+      const read = await readLog(webhooks, account.id, reply, () => readHealth(select, ask));
+      if ('refused' in read) return read.refused;
+      const data = read.value.map(({ hour_s: hourS, p50_us: p50, p99_us: p99, ...counts }) => ({
+        hour: formatTimestamp(hourS * 1_000_000),
+        ...counts,
+        p50_ms: Math.round(p50 / 10) / 100,
+        p99_ms: Math.round(p99 / 10) / 100,
+      }));
+      return { data };
+    },
+  });
+}
+
 function resendMessage(webhooks: Webhooks): RouteOptions {
   const { db, endpoints, select } = webhooks;
   return accountRoute({
@@ -115,33 +148,6 @@ function resendMessage(webhooks: Webhooks): RouteOptions {
       return reply.code(202).send({ message_id: messageId });
     },
   });
-}
-
-const PROBLEMS = {
-  heavy: [
-    'query_too_large',
-    { detail: 'The log of this endpoint is too long for this query: filter by message_id.' },
-  ],
-  unavailable: 'webhook_log_unavailable',
-} as const;
-
-/** Reads the log when the account's turn comes; if that fails, sends the problem as the answer. */
-async function readLog<T>(
-  { turns }: Pick<Webhooks, 'turns'>,
-  accountId: string,
-  reply: FastifyReply,
-  read: () => Promise<T>,
-): Promise<{ readonly value: T } | { readonly refused: FastifyReply }> {
-  const leave = await turns.begin(accountId);
-  if (leave === undefined) return { refused: refuse(reply, 'overloaded', { retry_after_s: 1 }) };
-  try {
-    return { value: await read() };
-  } catch (error) {
-    if (!(error instanceof QueryError)) throw error;
-    return { refused: refuse(reply, ...queryProblem(error, PROBLEMS)) };
-  } finally {
-    leave();
-  }
 }
 
 function attemptBody(attempt: Attempt) {

@@ -77,3 +77,23 @@ export const AttemptBody = Type.Object({
     examples: ['try later'],
   }),
 });
+
+export const HealthBody = Type.Object({
+  hour: Type.String({ description: 'Its start', examples: ['2026-11-20T01:00:00.000000Z'] }),
+  delivered: Type.Integer({ minimum: 0, examples: [1_204] }),
+  retried: Type.Integer({
+    minimum: 0,
+    description: 'Attempts that failed and are repeated',
+    examples: [3],
+  }),
+  given_up: Type.Integer({
+    minimum: 0,
+    description: 'Messages given up, because the last attempt failed or they were too old',
+    examples: [0],
+  }),
+  p50_ms: Type.Number({
+    description: 'Latency of all attempts, exact within 1 %',
+    examples: [18.4],
+  }),
+  p99_ms: Type.Number({ examples: [120.2] }),
+});

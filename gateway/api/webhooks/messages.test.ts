@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AttemptRow } from '../../../domain/webhooks/deliveries/attempt-rows.ts';
 import { nowMicros } from '../../../lib/timing/clock.ts';
+import { formatTimestamp } from '../../../schemas/timestamp.ts';
 import type { Customer } from '../testing/customer.ts';
 import { openWebhookApi, type WebhookApi } from './testing/webhook-api.ts';
 
@@ -147,6 +148,41 @@ test('the log of attempts is read newest first, by page and by message', async (
   expect(none.body.data).toEqual([]);
   const forged = await customer.send('GET', `/api/webhooks/${id}/attempts?before=x'%20OR%201`);
   expect([forged.status, forged.body.errors[0].parameter]).toEqual([400, 'before']);
+});
+
+test('the attempts of an endpoint are counted by hour', async () => {
+  const customer = await fixture.customerOf('pro');
+  const { id } = (await fixture.createEndpoint(customer)).endpoint;
+  const hourMicros = 3_600_000_000;
+  const hour = Math.floor(nowMicros() / hourMicros) * hourMicros;
+  const at = (hours: number, outcome: AttemptRow['outcome'], latencyMs: number) => ({
+    ...attempt(id, 'msg_h', 1),
+    ...{ at: hour - hours * hourMicros, outcome, latency_us: latencyMs * 1_000 },
+  });
+  await fixture.log([
+    ...[1, 2, 3].map((ms) => at(2, 'delivered', ms)),
+    ...[at(2, 'retry', 2), at(0, 'failed', 100), at(0, 'expired', 100), at(30, 'delivered', 1)],
+    { ...at(0, 'delivered', 1), endpoint_id: 'whe_aaaaaaaaaaaa' },
+  ]);
+  const { body } = await customer.send('GET', `/api/webhooks/${id}/health?hours=24`);
+  const near = (ms: number) => expect.closeTo(ms, ms === 100 ? -1 : 0);
+  expect(body.data).toEqual([
+    {
+      hour: formatTimestamp(hour - 2 * hourMicros),
+      ...{ delivered: 3, retried: 1, given_up: 0, p50_ms: near(2), p99_ms: expect.any(Number) },
+    },
+    {
+      hour: formatTimestamp(hour),
+      ...{ delivered: 0, retried: 0, given_up: 2, p50_ms: near(100), p99_ms: near(100) },
+    },
+  ]);
+  const all = await customer.send('GET', `/api/webhooks/${id}/health?hours=720`);
+  expect(all.body.data).toHaveLength(3);
+  const other = await fixture.customerOf('pro');
+  const hidden = await other.send('GET', `/api/webhooks/${id}/health`);
+  expect([hidden.status, hidden.body.code]).toEqual([404, 'object_not_found']);
+  const wrong = await customer.send('GET', `/api/webhooks/${id}/health?hours=721`);
+  expect(wrong.status).toBe(400);
 });
 
 test('without ClickHouse the log is unavailable, but stored messages are still resent', async () => {

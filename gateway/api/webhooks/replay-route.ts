@@ -38,12 +38,16 @@ const Range = Type.Object(
     page: Type.Optional(
       Type.String({ maxLength: 32_768, description: '`page` of `next`, unchanged' }),
     ),
+    dry_run: Type.Optional(
+      Type.Boolean({ description: 'true: the messages are counted, and none is queued' }),
+    ),
   },
   { ...STRICT, examples: [{ after: POSITION_EXAMPLE, page: 'eyJhdCI6Wz….<signature>' }] },
 );
 const Part = Type.Object({
+  messages: Type.Integer({ description: 'Messages of this part', examples: [40] }),
   queued_messages: Type.Integer({
-    description: 'Messages that were not queued already',
+    description: 'Messages that were not queued already; 0 of a dry run',
     examples: [40],
   }),
   pills: Type.Integer({ description: 'Pills in all messages of this part', examples: [2_000] }),
@@ -76,7 +80,10 @@ export function replayRoute(webhooks: Webhooks): RouteOptions {
     body: Range,
     bodyExample: { after: POSITION_EXAMPLE },
     bodyBytesMax: WEBHOOK_BODY_BYTES_MAX,
-    answers: { 202: answerOf('The messages are queued.', Part) },
+    answers: {
+      200: answerOf('A dry run: nothing is queued.', Part, { queued_messages: 0 }),
+      202: answerOf('The messages are queued.', Part),
+    },
     problems: [
       'object_not_found',
       'state_conflict',
@@ -92,12 +99,16 @@ export function replayRoute(webhooks: Webhooks): RouteOptions {
       if (endpoint === undefined) return reply;
       const asked = parseRange(request.body, endpoint, pepper);
       if ('faults' in asked) return refuseFaults(reply, asked.faults);
-      const part = await readPart(webhooks, { endpoint, ...asked });
+      const isDry = request.body.dry_run === true;
+      const part = await readPart(webhooks, { endpoint, ...asked }, isDry);
       if ('length' in part) return refuseHistory(reply, part);
       const { page: _, ...range } = request.body;
-      const queued = await queueMessages(webhooks, requesterOf(request), endpoint.id, range, part);
-      const { pills, position = null, next } = part;
-      return reply.code(202).send({
+      const queued = isDry
+        ? 0
+        : await queueMessages(webhooks, requesterOf(request), endpoint.id, range, part);
+      const { messages, pills, position = null, next } = part;
+      return reply.code(isDry ? 200 : 202).send({
+        messages: messages.length,
         queued_messages: queued,
         pills,
         position,
@@ -109,7 +120,7 @@ export function replayRoute(webhooks: Webhooks): RouteOptions {
 
 /** Reads the body as a query of history; `page` holds the state of the page. */
 function parseRange(
-  { page, ...range }: Static<typeof Range>,
+  { page, dry_run: _, ...range }: Static<typeof Range>,
   { filter }: ListedEndpoint,
   pepper: Pepper,
 ): Pick<ReplayAsk, 'question' | 'text' | 'state'> | { readonly faults: readonly ParameterFault[] } {
@@ -124,13 +135,14 @@ function parseRange(
   return { question: parsed.value.range, text, state };
 }
 
-/** Reads the next part of the range, unless too many messages wait already. */
+/** Reads the next part of the range, unless too many messages wait already to queue more. */
 async function readPart(
   { db, history, epoch }: Webhooks,
   ask: Omit<ReplayAsk, 'epoch'>,
+  isDry: boolean,
 ): Promise<ReplayPart | Refusal> {
   const { waitingMax } = DELIVERY_LIMITS;
-  if ((await countWaiting(db, ask.endpoint.id, waitingMax)) >= waitingMax) {
+  if (!isDry && (await countWaiting(db, ask.endpoint.id, waitingMax)) >= waitingMax) {
     return ['webhook_backlog_full', { limit: waitingMax }];
   }
   return readReplay(history, { ...ask, epoch }).catch((error): Refusal => {

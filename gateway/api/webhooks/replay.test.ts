@@ -84,9 +84,14 @@ const pillsOf = (rows: Awaited<ReturnType<typeof messages>>) =>
 
 test('a range of the log becomes messages of up to 50 pills, once however often it is requested', async () => {
   const ask = { epoch: platform.namespace.settings.epoch, until: platform.end() };
+  const dry = await replay({ ...ask, dry_run: true });
+  expect(dry.status).toBe(200);
+  expect(dry.body).toMatchObject({ messages: 3, queued_messages: 0, pills: PILLS });
+  expect(await messages()).toEqual([]);
   const first = await replay(ask);
   expect(first.status).toBe(202);
   expect(first.body).toEqual({
+    messages: 3,
     queued_messages: 3,
     pills: PILLS,
     position: platform.end(),

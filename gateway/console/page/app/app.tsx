@@ -26,8 +26,10 @@ const Symbols = page(() => import('./symbols/symbols.tsx'));
 const SymbolPage = page(() => import('./symbols/symbol.tsx'));
 const Analytics = page(() => import('./analytics/analytics.tsx'));
 const Status = page(() => import('./service/status.tsx'));
-const Support = page(() => import('./service/support.tsx'));
+const Tickets = page(() => import('./support/tickets.tsx'));
+const TicketPage = page(() => import('./support/ticket.tsx'));
 const Streams = page(() => import('./streams/streams.tsx'));
+const Inspector = page(() => import('./streams/inspector.tsx'));
 
 /** The console: pages of an account, and the way to one. */
 export function App() {
@@ -90,8 +92,10 @@ function SignedInPages() {
         <Route path="/symbol" component={SymbolPage} />
         <Route path="/analytics" component={Analytics} />
         <Route path="/status" component={Status} />
-        <Route path="/support" component={Support} />
+        <Route path="/support" component={Tickets} />
+        <Route path="/support/:id" component={TicketPage} />
         <Route path="/streams" component={Streams} />
+        <Route path="/streams/frames" component={Inspector} />
         <Route path="/webhooks" component={Endpoints} />
         <Route path="/webhooks/:id" component={EndpointPage} />
         <Route path="/settings/api-keys" component={ApiKeys} />

@@ -16,6 +16,8 @@ export const SETTINGS = [
   ['/app/settings/billing', 'Billing'],
   ['/app/settings/account', 'Account'],
 ] as const;
+/** Pages that the palette alone leads to; another page links to them. */
+export const TOOLS = [['/app/streams/frames', 'Frame inspector']] as const;
 /** Other documents: the market page and the reference. */
 export const DOCUMENTS = [
   ['/', 'Live'],

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 
 /** Extra rows above and below the window, so that scrolling shows no empty space. */
 const OVERSCAN = 12;
@@ -10,6 +10,8 @@ const OVERSCAN = 12;
  */
 export function useVisibleRows(body: { readonly current: HTMLElement | null }, count: number) {
   const [, setTick] = useState(0);
+  // The first drawing does not know yet where the rows begin.
+  useLayoutEffect(() => setTick((tick) => tick + 1), []);
   useEffect(() => {
     let asked = 0;
     const ask = () => {

@@ -21,6 +21,8 @@ export interface Usage {
     readonly key_id: string;
     readonly name: string | null;
     readonly calls: number;
+    /** Of the last 14 days, oldest first. */
+    readonly recent_days: readonly number[];
   }[];
   readonly by_endpoint: readonly { readonly endpoint: string; readonly calls: number }[];
 }

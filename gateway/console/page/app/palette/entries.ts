@@ -1,4 +1,4 @@
-import { DOCUMENTS, PAGES, SETTINGS } from '../pages.ts';
+import { DOCUMENTS, PAGES, SETTINGS, TOOLS } from '../pages.ts';
 import { symbolPage } from '../symbols/bodies.ts';
 
 /** What the palette leads to. */
@@ -9,7 +9,7 @@ export interface Entry {
 }
 
 const FOUND_MAX = 12;
-const PAGE_ENTRIES: readonly Entry[] = [...PAGES, ...SETTINGS, ...DOCUMENTS].map(
+const PAGE_ENTRIES: readonly Entry[] = [...PAGES, ...TOOLS, ...SETTINGS, ...DOCUMENTS].map(
   ([href, title]) => ({ href, title, kind: 'page' }),
 );
 

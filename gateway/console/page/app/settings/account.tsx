@@ -1,8 +1,10 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { ActionButton } from '../parts/action-button.tsx';
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx';
 import { Field } from '../parts/form.tsx';
 import { PageOf } from '../parts/page.tsx';
+import { saveFile } from '../parts/save-file.ts';
 import { Time } from '../parts/time.tsx';
 import { useLoad } from '../parts/use-load.ts';
 import { WhenLoaded } from '../parts/when-loaded.tsx';
@@ -47,6 +49,7 @@ export default function OwnAccount() {
         )}
       </WhenLoaded>
       <Changes />
+      <ExportSection />
       <CloseAccount />
     </PageOf>
   );
@@ -93,6 +96,26 @@ function Changes() {
   );
 }
 
+function ExportSection() {
+  const { client } = useSession();
+  return (
+    <section class="part">
+      <h2>Export</h2>
+      <p>
+        Everything that is stored about the account, as NDJSON: users, keys without their text,
+        payments, endpoints, tickets, use by day and all changes.
+      </p>
+      <ActionButton
+        onClick={async () =>
+          saveFile(await client.download('/api/account/export'), 'account.ndjson')
+        }
+      >
+        Download export
+      </ActionButton>
+    </section>
+  );
+}
+
 function CloseAccount() {
   const { client } = useSession();
   const { route } = useLocation();
@@ -116,8 +139,8 @@ function CloseAccount() {
           onClose={() => setOpen(false)}
         >
           <p>
-            Keys, sockets and the subscription end at once. The data is erased after 30 days; until
-            then, support can restore the account.
+            Download an export first, if you need one. Keys, sockets and the subscription end at
+            once. The data is erased after 30 days; until then, support can restore the account.
           </p>
           <Field name="password" label="Password" type="password" autocomplete="current-password" />
         </ConfirmDialog>

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import type { Account } from '../account/bodies.ts';
+import { useLocation } from 'preact-iso';
+import type { Account, Usage } from '../account/bodies.ts';
 import { PageOf } from '../parts/page.tsx';
 import { Failure, Skeleton } from '../parts/states.tsx';
 import { useLoad } from '../parts/use-load.ts';
@@ -20,6 +21,11 @@ type Open =
 export default function ApiKeys() {
   const keys = useLoad<{ readonly data: readonly ApiKey[] }>('/api/keys');
   const account = useLoad<Account>('/api/account');
+  // Only the bars need it: the page is there without them.
+  const usage = useLoad<Usage>('/api/usage?days=14');
+  const calls = new Map(usage.data?.by_key.map((one) => [one.key_id, one.recent_days]));
+  const { query, route } = useLocation();
+  const isByEnd = query.order === 'end';
   const [open, setOpen] = useState<Open>();
   const close = () => setOpen(undefined);
   const onMade = (made: NewKey) => {
@@ -45,21 +51,21 @@ export default function ApiKeys() {
       {keys.data === undefined || account.data === undefined ? (
         failed === undefined && <Skeleton rows={6} />
       ) : keys.data.data.length > 0 ? (
-        <KeyTable
-          keys={keys.data.data}
-          onEdit={(record) => setOpen({ kind: 'edit', record })}
-          onRotate={(record) => setOpen({ kind: 'rotate', record })}
-          onRevoke={(record) => setOpen({ kind: 'revoke', record })}
-        />
+        <>
+          <OrderSelect
+            isByEnd={isByEnd}
+            onOrder={(order) => route(`/app/settings/api-keys${order && `?order=${order}`}`, true)}
+          />
+          <KeyTable
+            keys={isByEnd ? [...keys.data.data].sort(soonestEndFirst) : keys.data.data}
+            calls={calls}
+            onEdit={(record) => setOpen({ kind: 'edit', record })}
+            onRotate={(record) => setOpen({ kind: 'rotate', record })}
+            onRevoke={(record) => setOpen({ kind: 'revoke', record })}
+          />
+        </>
       ) : (
-        <div class="empty">
-          <p>No keys yet. A key identifies a program at the API and at streams.</p>
-          {!canCreate && (
-            <p>
-              <a href="/app/plans">Choose a plan</a> first: keys belong to one.
-            </p>
-          )}
-        </div>
+        <NoKeys canCreate={canCreate} />
       )}
       {open?.kind === 'create' && <CreateKeyDialog onClose={close} onMade={onMade} />}
       {open?.kind === 'shown' && account.data !== undefined && (
@@ -76,4 +82,40 @@ export default function ApiKeys() {
       )}
     </PageOf>
   );
+}
+
+function NoKeys({ canCreate }: { readonly canCreate: boolean }) {
+  return (
+    <div class="empty">
+      <p>No keys yet. A key identifies a program at the API and at streams.</p>
+      {!canCreate && (
+        <p>
+          <a href="/app/plans">Choose a plan</a> first: keys belong to one.
+        </p>
+      )}
+    </div>
+  );
+}
+
+function OrderSelect(props: {
+  readonly isByEnd: boolean;
+  readonly onOrder: (order: string) => void;
+}) {
+  return (
+    <select
+      aria-label="Order"
+      value={props.isByEnd ? 'end' : ''}
+      onChange={({ currentTarget: { value } }) => props.onOrder(value)}
+    >
+      <option value="">Newest first</option>
+      <option value="end">Soonest end first</option>
+    </select>
+  );
+}
+
+/** Live keys that end, then those without an end, then those that have ended. */
+function soonestEndFirst(a: ApiKey, b: ApiKey): number {
+  const rank = ({ live, expires_at: end }: ApiKey) =>
+    live ? Date.parse(end ?? '9999-12-31T00:00:00Z') : Number.MAX_SAFE_INTEGER;
+  return rank(a) - rank(b);
 }

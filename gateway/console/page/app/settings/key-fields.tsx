@@ -6,6 +6,14 @@ export function ScopeFields({ checked }: { readonly checked: readonly string[] }
   return (
     <fieldset>
       <legend>Scopes</legend>
+      <div class="buttons">
+        <button type="button" onClick={(event) => checkAll(event.currentTarget, true)}>
+          All
+        </button>
+        <button type="button" onClick={(event) => checkAll(event.currentTarget, false)}>
+          None
+        </button>
+      </div>
       {SCOPES.map(([scope, meaning]) => (
         <label key={scope}>
           <input
@@ -21,6 +29,12 @@ export function ScopeFields({ checked }: { readonly checked: readonly string[] }
       ))}
     </fieldset>
   );
+}
+
+/** The form keeps the boxes: they are not drawn from a state. */
+function checkAll(button: HTMLElement, isChecked: boolean): void {
+  const boxes = button.closest('fieldset')!.querySelectorAll('input');
+  for (const box of boxes) box.checked = isChecked;
 }
 
 /** From where a key may be used. */

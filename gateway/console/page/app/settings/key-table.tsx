@@ -1,4 +1,5 @@
 import { Time } from '../parts/time.tsx';
+import { CallBars } from './call-bars.tsx';
 import type { ApiKey } from './key-body.ts';
 
 interface KeyActions {
@@ -7,9 +8,14 @@ interface KeyActions {
   readonly onRevoke: (key: ApiKey) => void;
 }
 
+/** Calls of each of the last 14 days, by key. */
+export type RecentCalls = ReadonlyMap<string, readonly number[]>;
+
 /** Live keys first; those that ended stay listed for 30 days. */
-export function KeyTable(props: KeyActions & { readonly keys: readonly ApiKey[] }) {
-  const { keys, onEdit, onRotate, onRevoke } = props;
+export function KeyTable(
+  props: KeyActions & { readonly keys: readonly ApiKey[]; readonly calls: RecentCalls },
+) {
+  const { keys, calls, onEdit, onRotate, onRevoke } = props;
   return (
     <table class="stacked">
       <thead>
@@ -18,6 +24,7 @@ export function KeyTable(props: KeyActions & { readonly keys: readonly ApiKey[] 
           <th>Key</th>
           <th>Scopes</th>
           <th>Networks</th>
+          <th>Calls, 14 days</th>
           <th>Last use</th>
           <th>Ends</th>
           <th>
@@ -27,15 +34,20 @@ export function KeyTable(props: KeyActions & { readonly keys: readonly ApiKey[] 
       </thead>
       <tbody>
         {keys.map((key) => (
-          <KeyRow key={key.id} of={key} {...{ onEdit, onRotate, onRevoke }} />
+          <KeyRow
+            key={key.id}
+            of={key}
+            calls={calls.get(key.id) ?? []}
+            {...{ onEdit, onRotate, onRevoke }}
+          />
         ))}
       </tbody>
     </table>
   );
 }
 
-function KeyRow(props: KeyActions & { readonly of: ApiKey }) {
-  const { of: key, onEdit, onRotate, onRevoke } = props;
+function KeyRow(props: KeyActions & { readonly of: ApiKey; readonly calls: readonly number[] }) {
+  const { of: key, calls, onEdit, onRotate, onRevoke } = props;
   return (
     <tr class={key.live ? undefined : 'ended'}>
       <td data-title="Name">
@@ -47,6 +59,9 @@ function KeyRow(props: KeyActions & { readonly of: ApiKey }) {
       </td>
       <td data-title="Scopes">{key.scopes.join(', ')}</td>
       <td data-title="Networks">{key.allow_cidrs.join(', ') || 'Any'}</td>
+      <td data-title="Calls, 14 days">
+        <CallBars days={calls} />
+      </td>
       <td data-title="Last use">
         <Time of={key.last_used_at} otherwise="Never" />
       </td>

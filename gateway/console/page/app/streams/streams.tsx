@@ -48,6 +48,9 @@ export default function Streams() {
           schedule, so that a client meets them before a trading day does. Nothing of this feed is
           stored or sent to anyone else.
         </p>
+        <p>
+          <a href="/app/streams/frames">Open the frame inspector</a>
+        </p>
       </section>
     </PageOf>
   );

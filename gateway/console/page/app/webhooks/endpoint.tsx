@@ -10,6 +10,7 @@ import { AttemptTable } from './attempt-table.tsx';
 import { type Endpoint, stateText } from './bodies.ts';
 import { DeliveryTable } from './delivery-table.tsx';
 import { EndpointDialog, type EndpointDialogKind } from './endpoint-dialog.tsx';
+import { HealthSection } from './health-section.tsx';
 
 /** Messages younger than this are recovered by the button. */
 const RECOVER_MS = 86_400_000;
@@ -35,6 +36,7 @@ export default function EndpointPage() {
           </>
         )}
       </WhenLoaded>
+      <HealthSection path={path} />
       <DeliveryTable path={path} />
       <AttemptTable path={path} sent={sent} />
       {open !== undefined && (

@@ -4,6 +4,7 @@ import { Field, Form } from '../parts/form.tsx';
 import { useSession } from '../session/session-context.tsx';
 
 interface Part {
+  readonly messages: number;
   readonly queued_messages: number;
   readonly pills: number;
   readonly next: object | null;
@@ -13,17 +14,20 @@ interface Part {
 export function ReplayDialog(props: { readonly path: string; readonly onClose: () => void }) {
   const { path, onClose } = props;
   const { client } = useSession();
-  const [done, setDone] = useState({ pills: 0, messages: 0, isOver: false });
-  const replay = async ({ symbol, from, to }: Readonly<Record<string, string>>) => {
-    let range: object | null = { symbol, from: timeOf(from), to: timeOf(to) };
+  const [isCounting, setCounting] = useState(true);
+  const [done, setDone] = useState<Sum>();
+  const run = async ({ symbol, from, to }: Readonly<Record<string, string>>) => {
+    const dry = isCounting ? { dry_run: true } : {};
+    let range: object | null = { symbol, from: timeOf(from), to: timeOf(to), ...dry };
     const sum = { pills: 0, messages: 0 };
     while (range !== null) {
       const part: Part = await client.send<Part>('POST', `${path}/replay`, range);
       sum.pills += part.pills;
-      sum.messages += part.queued_messages;
+      sum.messages += isCounting ? part.messages : part.queued_messages;
       range = part.next;
-      setDone({ ...sum, isOver: range === null });
+      setDone({ ...sum, isOver: range === null, isCount: isCounting });
     }
+    setCounting(false);
   };
   return (
     <Dialog title="Replay" onClose={onClose}>
@@ -31,7 +35,7 @@ export function ReplayDialog(props: { readonly path: string; readonly onClose: (
         Posts the stored pills that match the filters of the endpoint again. Those that were posted
         keep their webhook-id.
       </p>
-      <Form action="Replay" onSubmit={replay}>
+      <Form action={isCounting ? 'Count messages' : 'Replay'} onSubmit={run}>
         <Field name="symbol" label="Symbol" />
         <Field name="from" label="From" type="datetime-local" />
         <Field
@@ -41,15 +45,28 @@ export function ReplayDialog(props: { readonly path: string; readonly onClose: (
           hint="In the time zone of this browser."
         />
       </Form>
-      {done.pills > 0 || done.isOver ? (
+      {done !== undefined && (
         <p role="status">
-          {done.pills.toLocaleString('en')} pills in {done.messages.toLocaleString('en')} new
-          messages
+          {done.pills.toLocaleString('en')} pills in {done.messages.toLocaleString('en')}
+          {done.isCount ? ' messages' : ' new messages'}
           {done.isOver ? '.' : ' so far …'}
+          {done.isCount && done.isOver && ' Nothing is queued yet.'}
         </p>
-      ) : null}
+      )}
+      {!isCounting && (
+        <button type="button" class="plain" onClick={() => setCounting(true)}>
+          Count again
+        </button>
+      )}
     </Dialog>
   );
+}
+
+interface Sum {
+  readonly pills: number;
+  readonly messages: number;
+  readonly isOver: boolean;
+  readonly isCount: boolean;
 }
 
 /** The time of a field, as the API reads times. @throws if the browser let a wrong one through */

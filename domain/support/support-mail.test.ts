@@ -12,7 +12,8 @@ import { headerOf, openTestSmtp, type TestSmtp } from '../../testing/smtp.ts';
 import { waitFor } from '../../testing/wait.ts';
 import { newId } from '../access/id.ts';
 import type { Tier } from '../access/tiers.ts';
-import { mailSupportTickets, openSupportTicket, TICKETS_PER_DAY_MAX } from './support-tickets.ts';
+import { mailSupportMessages, mailSupportTickets } from './support-mail.ts';
+import { answerTicket, openSupportTicket, TICKETS_PER_DAY_MAX, writeToSupport } from './tickets.ts';
 
 let namespace: DatabaseNamespace;
 let db: Database;
@@ -29,7 +30,7 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  await sql`TRUNCATE support_tickets`.execute(db);
+  await sql`TRUNCATE support_tickets CASCADE`.execute(db);
   smtp = await openTestSmtp();
   mailer = openMailer(smtp.config);
 });
@@ -62,8 +63,14 @@ type NewTicket = Parameters<typeof openSupportTicket>[1];
 
 const open = ({ id, tier }: Account, more: Partial<NewTicket> = {}) =>
   openSupportTicket(db, { accountId: id, tier, subject: 'Help', message: 'Why?', ...more });
-const round = () =>
-  mailSupportTickets({ db, mailer, log: silentLog, support: smtp.config.support });
+const deps = () => ({
+  db,
+  mailer,
+  log: silentLog,
+  support: smtp.config.support,
+  publicUrl: 'https://pills.example',
+});
+const round = () => mailSupportTickets(deps());
 /** Opens a ticket and mails it. */
 async function send(account: Account, more: Partial<NewTicket> = {}) {
   const taken = await open(account, more);
@@ -186,12 +193,7 @@ describe('a ticket whose mail is not accepted', () => {
     await open(account);
     let answer: (() => void) | undefined;
     const hanging = { send: () => new Promise<void>((resolve) => (answer = resolve)) };
-    const mailed = mailSupportTickets({
-      db,
-      mailer: hanging,
-      log: silentLog,
-      support: smtp.config.support,
-    });
+    const mailed = mailSupportTickets({ ...deps(), mailer: hanging });
     await waitFor('the mail to leave', () => answer !== undefined);
     const { rows } = await sql<{ busy: string }>`SELECT count(*) AS busy FROM pg_stat_activity
       WHERE application_name = 'pillole-test' AND state LIKE 'idle in transaction%'
@@ -201,5 +203,59 @@ describe('a ticket whose mail is not accepted', () => {
     expect((await round()).mailed).toBe(0);
     answer!();
     expect((await mailed).mailed).toBe(1);
+  });
+});
+
+describe('messages after the question', () => {
+  const OPERATOR = { actor: 'operator:test' };
+
+  test('go to support with the priority of the ticket, and answers to the verified users', async () => {
+    const account = await newAccount();
+    const { id: ticketId } = (await send(account, { subject: 'A socket' })) as { id: string };
+    await answerTicket(db, { ...OPERATOR, ticketId, message: 'Which one?' });
+    await writeToSupport(db, { accountId: account.id, ticketId, message: 'The second.' });
+    expect((await mailSupportMessages(deps())).mailed).toBe(2);
+    const [, answer, reply] = smtp.mails;
+    expect(answer!.recipients).toEqual([account.email]);
+    expect(headerOf(answer!, 'subject')).toEqual([`Re: A socket (${ticketId})`]);
+    expect(answer!.text).toContain('Which one?');
+    expect(answer!.text).toContain(`https://pills.example/app/support/${ticketId}`);
+    expect(reply!.recipients).toEqual([smtp.config.support]);
+    expect(headerOf(reply!, 'subject')).toEqual([`[P2] pro: A socket (${ticketId})`]);
+    expect(reply!.text).toContain('The second.');
+    expect((await mailSupportMessages(deps())).mailed).toBe(0);
+  });
+
+  test('an answer whose mail one user refuses is not sent twice to the other', async () => {
+    const account = await newAccount();
+    const second = `${newId('usr')}@example.com`;
+    await db
+      .insertInto('users')
+      .values({
+        id: newId('usr'),
+        account_id: account.id,
+        email: second,
+        password_hash: '-',
+        email_verified_at: new Date(),
+      })
+      .execute();
+    const { id: ticketId } = (await send(account)) as { id: string };
+    smtp.refusals.set(second, '452 Mailbox is full');
+    await answerTicket(db, { ...OPERATOR, ticketId, message: 'Soon.' });
+    expect((await mailSupportMessages(deps())).mailed).toBe(0);
+    smtp.refusals.clear();
+    await sql`UPDATE support_messages SET next_at = now()`.execute(db);
+    expect((await mailSupportMessages(deps())).mailed).toBe(1);
+    const answers = smtp.mails.filter(({ text }) => text.includes('Soon.'));
+    expect(answers.flatMap(({ recipients }) => recipients).sort()).toEqual(
+      [account.email, second].sort(),
+    );
+  });
+
+  test('an unverified address gets no answer by mail', async () => {
+    const { id: ticketId } = (await send(await newAccount(null, false))) as { id: string };
+    await answerTicket(db, { ...OPERATOR, ticketId, message: 'Soon.' });
+    expect((await mailSupportMessages(deps())).mailed).toBe(1);
+    expect(smtp.mails).toHaveLength(1);
   });
 });
