@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { PillRecord } from '../../schemas/pill.ts';
 import { startIngest } from '../../testing/ingest-process.ts';
 import { makePill, openPillWriter } from '../../testing/pills.ts';
+import { getPort } from '../../testing/ports.ts';
 import { createPoster, type Poster } from '../../testing/poster.ts';
 import { startProcess, type TestProcess } from '../../testing/process.ts';
 import { waitFor } from '../../testing/wait.ts';
@@ -22,7 +23,11 @@ const send = (fields: Partial<PillRecord>) => poster.post(makePill(fields));
 
 beforeAll(async () => {
   pages = await openAppPages(() => api.base, PASSWORD);
-  api = await openAccountApi();
+  const port = String(await getPort());
+  api = await openAccountApi({ STREAM_URL: `ws://127.0.0.1:${port}` });
+  running.push(
+    await startProcess('gateway/stream/main.js', [], { ...api.namespace.env, STREAM_PORT: port }),
+  );
   const ingest = await startIngest(api.namespace);
   running.push(ingest.process);
   for (const processor of ['latest', 'analytics']) {
@@ -96,6 +101,33 @@ test('a symbol: found, drawn, changed by a new pill, downloaded', async () => {
   const chunks: Buffer[] = [];
   for await (const chunk of await file.createReadStream()) chunks.push(chunk as Buffer);
   expect(Buffer.concat(chunks).toString().trim().split('\n')).toHaveLength(1 + 41);
+});
+
+test('a live symbol follows its socket without further reads, in the address too', async () => {
+  const { page } = await pages.open('/app/symbol?symbol=6758.T');
+  await pages.signIn(page, customer.email, '6758.T');
+  await page.getByText('Time of the pill', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Go live' }).click();
+  await page.getByText('Live: each pill as it arrives.').waitFor();
+  let reads = 0;
+  page.on('request', (request) => {
+    if (request.url().includes('/api/pills/latest')) reads += 1;
+  });
+  const newest = page.locator('.facts dd.flash');
+  for (const [spread, text] of [
+    [0.5111, '0.5111 %'],
+    [0.5222, '0.5222 %'],
+  ] as const) {
+    await send({ symbol: '6758.T', gross_spread_percent: spread });
+    await waitFor('the live pill', async () => (await newest.innerText()) === text);
+  }
+  expect(reads).toBe(0);
+  expect(page.url()).toContain('live=1');
+  const sockets = async () => (await customer.send('GET', '/api/stream/sessions')).body.data.length;
+  await waitFor('the socket of the page', async () => (await sockets()) === 1);
+  await page.getByRole('button', { name: 'Stop live' }).click();
+  await waitFor('the end of the socket', async () => (await sockets()) === 0);
+  expect(page.url()).not.toContain('live');
 });
 
 test('the palette leads to pages and symbols by keys alone', async () => {
