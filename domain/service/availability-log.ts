@@ -7,9 +7,9 @@ import { newId } from '../access/id.ts';
 const LOOK_MS = 5_000;
 const WRITE_MS = 30_000;
 /** A failure that is over sooner is no incident. */
-const INCIDENT_MIN_MS = 10_000;
+export const INCIDENT_MIN_MS = 10_000;
 /** Hours, and incidents that are over, that wait for PostgreSQL; beyond them the oldest are dropped. */
-const HELD_MAX = 100;
+export const HELD_MAX = 100;
 const HOUR_MS = 3_600_000;
 
 /** Parts that fail now; undefined while the process starts, which counts as neither. */
