@@ -130,6 +130,28 @@ test('a live symbol follows its socket without further reads, in the address too
   expect(page.url()).not.toContain('live');
 });
 
+test('an operation is found, tried as the user, and shown with the plan and key', async () => {
+  await customer.send('POST', '/api/keys', { name: 'desk 9' });
+  const { page } = await pages.open('/app/docs');
+  await pages.signIn(page, customer.email, 'Docs');
+  await page.getByLabel('Filter operations').fill('pills/latest');
+  await page.getByRole('link', { name: 'GET /api/pills/latest' }).click();
+  await page.getByText('basic and above (yours)').waitFor();
+  await page.getByText('such as desk 9 (').waitFor();
+  await page.getByLabel('Value of symbol', { exact: true }).fill('6758.T');
+  await page.getByText("pills/latest?symbol=6758.T'").first().waitFor();
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.getByText(/^Answer, \d+ ms$/).waitFor();
+  expect(await page.getByText('"symbol": "6758.T"').count()).toBeGreaterThan(0);
+
+  await page.getByRole('link', { name: 'All operations' }).click();
+  await page.getByLabel('Filter operations').fill('nothing has these');
+  await page.getByText('No operation has these words.').waitFor();
+  await page.getByRole('link', { name: 'Stream', exact: true }).click();
+  await page.getByText('Sent by clients').waitFor();
+  await page.getByRole('code').filter({ hasText: 'heartbeat' }).first().waitFor();
+});
+
 test('the palette leads to pages and symbols by keys alone', async () => {
   const { page } = await pages.open('/app/sign-in');
   await pages.signIn(page, customer.email);
@@ -177,9 +199,18 @@ test.each(LOOKS)(
       await page.goto(`${api.base}/app/analytics?view=${view}`);
       await checkPage(page, heading, `${view.split('&', 1)[0]}-${scheme}`);
     }
+    for (const [place, name] of [
+      ['', 'docs'],
+      ['?op=getPillsLatest', 'operation'],
+      ['?view=stream', 'frames'],
+    ] as const) {
+      await page.goto(`${api.base}/app/docs${place}`);
+      await page.locator('summary, td').first().waitFor();
+      await checkPage(page, 'Docs', `${name}-${scheme}`);
+    }
     await page.keyboard.press('Control+k');
     await page.getByRole('listbox').waitFor();
-    await checkPage(page, 'Analytics', `palette-${scheme}`);
+    await checkPage(page, 'Docs', `palette-${scheme}`);
     expect(complaints.filter((text) => !text.includes('status of 401'))).toEqual([]);
   },
 );
