@@ -59,20 +59,7 @@ export function ownAccountRoutes(deps: OwnAccountDeps): RouteOptions[] {
         };
       },
     }),
-    accountRoute({
-      method: 'PATCH',
-      url: '/api/account',
-      tag: 'account',
-      summary: 'Change the name of the account',
-      access: SIGNED_IN,
-      body: Type.Object({ name: lineOf(100) }, STRICT),
-      bodyExample: { name: 'Desk 4' },
-      answers: { 204: { description: 'Changed; reads show it within a second.' } },
-      async handle(request, reply) {
-        await renameAccount(db, { ...requesterOf(request), name: request.body.name });
-        return reply.code(204).send();
-      },
-    }),
+    renameRoute(deps),
     accountRoute({
       method: 'DELETE',
       url: '/api/account',
@@ -111,6 +98,23 @@ export function ownAccountRoutes(deps: OwnAccountDeps): RouteOptions[] {
     exportRoute(deps),
     usageRoute(deps),
   ];
+}
+
+function renameRoute({ db }: OwnAccountDeps): RouteOptions {
+  return accountRoute({
+    method: 'PATCH',
+    url: '/api/account',
+    tag: 'account',
+    summary: 'Change the name of the account',
+    access: SIGNED_IN,
+    body: Type.Object({ name: lineOf(100) }, STRICT),
+    bodyExample: { name: 'Desk 4' },
+    answers: { 204: { description: 'Changed; reads show it within a second.' } },
+    async handle(request, reply) {
+      await renameAccount(db, { ...requesterOf(request), name: request.body.name });
+      return reply.code(204).send();
+    },
+  });
 }
 
 /** Longest time of an export: a client that reads too slowly gets no `end`. */

@@ -16,7 +16,10 @@ export default function Docs() {
         <a href="/app/docs" aria-current={query.view === undefined ? 'page' : undefined}>
           REST
         </a>
-        <a href="/app/docs?view=stream" aria-current={query.view && 'page'}>
+        <a
+          href="/app/docs?view=stream"
+          aria-current={query.view === undefined ? undefined : 'page'}
+        >
           Stream
         </a>
         <a href="/docs" target="_self">
