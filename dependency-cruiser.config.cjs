@@ -117,8 +117,9 @@ module.exports = {
     },
     {
       name: 'testing-is-for-tests',
+      comment: 'The benchmark of the pages starts the same browser as their tests.',
       severity: 'error',
-      from: { pathNot: '(^|/)testing/|\\.test\\.ts$' },
+      from: { pathNot: '(^|/)testing/|\\.test\\.ts$|^benchmarks/console/' },
       to: { path: '(^|/)testing/' },
     },
     only('kafka-client', 'The Kafka client stays in one module.', 'kafkajs', [

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { ACCESS } from './access/access-bench.ts';
 import { ANALYTICS } from './analytics/analytics-bench.ts';
 import { addCompareCommands } from './compare/compare.ts';
+import { CONSOLE } from './console/console-bench.ts';
 import { DEDICATED } from './dedicated/dedicated-bench.ts';
 import { END_TO_END } from './end-to-end/end-to-end-bench.ts';
 import { FANOUT } from './fanout/fanout-bench.ts';
@@ -17,7 +18,7 @@ const endToEnd = { scenario: END_TO_END, overrides: { ownStack: true } };
 addAll(program, [{ scenario: INGEST }, endToEnd, { scenario: START }], say);
 for (const scenario of [INGEST, END_TO_END, START]) addScenario(program, scenario, say);
 addCompareCommands(program, say);
-for (const scenario of [ACCESS, FANOUT, ANALYTICS, DEDICATED, WEBHOOKS]) {
+for (const scenario of [ACCESS, FANOUT, ANALYTICS, CONSOLE, DEDICATED, WEBHOOKS]) {
   addScenario(program, scenario, say);
 }
 

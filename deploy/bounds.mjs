@@ -57,6 +57,8 @@ const FILES = {
   securityEvents: 'domain/access/security-events.ts',
   secondFactor: 'domain/accounts/second-factor.ts',
   sender: 'domain/webhooks/send/webhook-sender.ts',
+  serviceDays: 'domain/service/service-days.ts',
+  availability: 'domain/service/availability-log.ts',
   sessions: 'domain/accounts/sessions.ts',
   sink: 'pipelines/analytics/pill-sink.ts',
   sockets: 'domain/dedicated/streams.ts',

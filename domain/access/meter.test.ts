@@ -211,6 +211,9 @@ test('calls without a daily limit pass at once and are all counted after a close
     { endpoint: 'GET /api/pills', calls: '499' },
     { endpoint: call.endpoint, calls: '500' },
   ]);
+  const { rows: hours } = await sql<{ calls: string }>`
+    SELECT sum(calls) AS calls FROM usage_hours WHERE account_id = ${call.account.id}`.execute(db);
+  expect(hours).toEqual([{ calls: '999' }]);
 });
 
 test('peek reports the whole limit at first, then the calls of other processes too', async () => {

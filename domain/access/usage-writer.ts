@@ -8,13 +8,23 @@ const ROWS_MAX = 10_000;
 /** Counts held (day × account × key × endpoint). Beyond that, calls are only in the daily total. */
 const COUNTS_HELD_MAX = 100_000;
 
-/** Rows are locked in key order, as in every statement; an erased account has no usage. */
+/**
+ * Also counts by hour, by the clock at the write. Rows are locked in key order, as in every statement; an
+ * erased account has no usage.
+ */
 const UPSERT = `
+  WITH counted AS (
+    SELECT c.account_id, c.day, c.key_id, c.endpoint, c.calls
+    FROM unnest($1::text[], $2::date[], $3::text[], $4::text[], $5::bigint[])
+      AS c(account_id, day, key_id, endpoint, calls)
+    JOIN accounts a ON a.id = c.account_id),
+  by_hour AS (
+    INSERT INTO usage_hours (account_id, hour, calls)
+    SELECT account_id, date_trunc('hour', quota_now(), 'UTC'), sum(calls)
+    FROM counted GROUP BY 1 ORDER BY 1
+    ON CONFLICT (account_id, hour) DO UPDATE SET calls = usage_hours.calls + excluded.calls)
   INSERT INTO usage_calls (account_id, day, key_id, endpoint, calls)
-  SELECT c.account_id, c.day, c.key_id, c.endpoint, c.calls
-  FROM unnest($1::text[], $2::date[], $3::text[], $4::text[], $5::bigint[])
-    AS c(account_id, day, key_id, endpoint, calls)
-  JOIN accounts a ON a.id = c.account_id
+  SELECT account_id, day, key_id, endpoint, calls FROM counted
   ORDER BY 1, 2, 3, 4
   ON CONFLICT (account_id, day, key_id, endpoint)
   DO UPDATE SET calls = usage_calls.calls + excluded.calls`;

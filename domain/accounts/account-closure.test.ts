@@ -86,6 +86,7 @@ async function fullAccount() {
   const { ticket } = await issueStreamTicket(db, { accountId: id, keyId: account.keyId });
   await sql`INSERT INTO usage_days VALUES (${id}, current_date, 1)`.execute(db);
   await sql`INSERT INTO usage_calls VALUES (${id}, current_date, 'k', 'GET /', 1)`.execute(db);
+  await sql`INSERT INTO usage_hours VALUES (${id}, date_trunc('hour', now()), 1)`.execute(db);
   await sql`INSERT INTO account_events (account_id, type, dedupe, data)
     VALUES (${id}, 'quota.warning', 'once', '{}')`.execute(db);
   await sql`INSERT INTO checkouts (id, account_id, tier, provider, expires_at)

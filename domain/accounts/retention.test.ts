@@ -15,7 +15,9 @@ import {
   AUDIT_KEPT_DAYS,
   pruneOld,
   SECURITY_EVENTS_KEPT_DAYS,
+  SERVICE_KEPT_DAYS,
   startRetention,
+  USAGE_HOURS_KEPT_DAYS,
   USAGE_KEPT_DAYS,
 } from './retention.ts';
 import { SESSION_IDLE_S } from './sessions.ts';
@@ -24,6 +26,10 @@ import { readUsage } from './usage.ts';
 const NOTHING = {
   usage_days: 0,
   usage_calls: 0,
+  usage_hours: 0,
+  latency_hours: 0,
+  availability_hours: 0,
+  service_incidents: 0,
   audit_log: 0,
   security_events: 0,
   sessions: 0,
@@ -103,6 +109,24 @@ describe('pruning deletes only', () => {
       SELECT max(day::date - (day - interval '13 months')::date) AS days
       FROM generate_series(timestamp '2024-01-01', '2032-01-01', '1 day') day`.execute(db);
     expect(rows[0]!.days).toBeLessThan(USAGE_KEPT_DAYS);
+  });
+
+  test('usage by hour older than 32 days, and the history of the service older than 400', async () => {
+    for (const days of [USAGE_HOURS_KEPT_DAYS + 1, USAGE_HOURS_KEPT_DAYS - 1]) {
+      await sql`INSERT INTO usage_hours VALUES (${accountId},
+        date_trunc('hour', quota_now()) - make_interval(days => ${days}), 7)`.execute(db);
+    }
+    for (const days of [SERVICE_KEPT_DAYS + 1, SERVICE_KEPT_DAYS - 1]) {
+      const time = sql`date_trunc('hour', now()) - make_interval(days => ${days})`;
+      await sql`INSERT INTO latency_hours VALUES (${time}, 'stream', '{1}')`.execute(db);
+      await sql`INSERT INTO availability_hours VALUES (${time}, 60, 0)`.execute(db);
+      await sql`INSERT INTO service_incidents
+        VALUES (${newId('inc')}, 'log', ${time}, ${time}, true)`.execute(db);
+    }
+    expect(await pruneOld(db)).toEqual({
+      ...NOTHING,
+      ...{ usage_hours: 1, latency_hours: 1, availability_hours: 1, service_incidents: 1 },
+    });
   });
 
   test('audit entries older than a year, including those of the platform', async () => {

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Log } from '../../lib/log/log.ts';
 import type { Database } from '../../lib/postgres/database.ts';
 import { runEvery } from '../../lib/timing/run-every.ts';
@@ -11,6 +11,9 @@ export const USAGE_KEPT_DAYS = USAGE_LIMITS.daysMax;
 /** The audit log is kept for 1 year, leap years included, also for erased accounts. */
 export const AUDIT_KEPT_DAYS = 366;
 export const SECURITY_EVENTS_KEPT_DAYS = 30;
+export const USAGE_HOURS_KEPT_DAYS = 32;
+/** Latency, availability and incidents by hour. */
+export const SERVICE_KEPT_DAYS = 400;
 
 /** Rows per statement, so that it ends long before the timeout and holds its locks briefly. */
 const BATCH_ROWS = 1_000;
@@ -32,6 +35,18 @@ const pruneUsage = (table: 'usage_days' | 'usage_calls') => (limit: number) =>
       LIMIT ${limit} FOR UPDATE SKIP LOCKED
     ) old LIMIT ${limit}))`;
 
+const pruneService =
+  (
+    table: 'latency_hours' | 'availability_hours' | 'service_incidents',
+    time: RawBuilder<unknown>,
+  ) =>
+  (limit: number) =>
+    sql`
+  DELETE FROM ${sql.table(table)} WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM ${sql.table(table)}
+    WHERE ${time} < now() - make_interval(days => ${SERVICE_KEPT_DAYS})
+    LIMIT ${limit} FOR UPDATE SKIP LOCKED))`;
+
 const pruneExpired =
   (table: 'sessions' | 'mail_tokens' | 'stream_tickets', isOver = sql`expires_at <= now()`) =>
   (limit: number) =>
@@ -47,6 +62,16 @@ const PRUNES = {
   usage_days: pruneUsage('usage_days'),
   usage_calls: pruneUsage('usage_calls'),
   // In the database, because the anchors of the hash chains move in the same transaction.
+  usage_hours: (limit: number) => sql`
+    DELETE FROM usage_hours WHERE ctid = ANY (ARRAY(
+      SELECT old.ctid FROM accounts a CROSS JOIN LATERAL (
+        SELECT ctid FROM usage_hours WHERE account_id = a.id
+          AND hour < (SELECT quota_now() - make_interval(days => ${USAGE_HOURS_KEPT_DAYS}))
+        LIMIT ${limit} FOR UPDATE SKIP LOCKED
+      ) old LIMIT ${limit}))`,
+  latency_hours: pruneService('latency_hours', sql`hour`),
+  availability_hours: pruneService('availability_hours', sql`hour`),
+  service_incidents: pruneService('service_incidents', sql`began_at`),
   audit_log: (limit: number) =>
     sql`SELECT prune_audit(make_interval(days => ${AUDIT_KEPT_DAYS}), ${limit}) AS deleted`,
   security_events: (limit: number) => sql`

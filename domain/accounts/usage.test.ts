@@ -45,8 +45,21 @@ test('usage is reported by day, key and endpoint, with the remainder of today', 
   await call('2026-03-01', keyId, 'GET /b', 200);
   await call('2026-03-01', 'key_deleted', 'GET /b', 50);
   await call('2026-03-01', other.keyId, 'GET /a', 7, other.id);
+  const hour = (time: string, calls: number, account = id) =>
+    sql`INSERT INTO usage_hours VALUES (${account}, ${time}, ${calls})`.execute(db);
+  await hour('2026-02-27 06:00:00Z', 30);
+  await hour('2026-02-27 07:00:00Z', 11);
+  await hour('2026-03-01 06:00:00Z', 250);
+  await hour('2026-03-01 06:00:00Z', 7, other.id);
 
-  expect(await readUsage(db, id, { days: 3 })).toEqual({
+  const usage = await readUsage(db, id, { days: 3 });
+  expect(usage?.hours).toHaveLength(USAGE_LIMITS.hours);
+  expect(usage?.hours.filter(({ calls }) => calls > 0)).toEqual([
+    { hour: new Date('2026-02-27T07:00:00Z'), calls: 11 },
+    { hour: new Date('2026-03-01T06:00:00Z'), calls: 250 },
+  ]);
+  expect(usage).toEqual({
+    hours: expect.anything(),
     today: {
       day: '2026-03-01',
       used: 250,

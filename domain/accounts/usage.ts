@@ -4,7 +4,13 @@ import { tierOf } from '../access/entitlement.ts';
 import { TIERS } from '../access/tiers.ts';
 import { readAccountAccess } from './account-row.ts';
 
-export const USAGE_LIMITS = { daysMax: 400, keysMax: 200, endpointsMax: 100, keyDays: 14 } as const;
+export const USAGE_LIMITS = {
+  daysMax: 400,
+  keysMax: 200,
+  endpointsMax: 100,
+  keyDays: 14,
+  hours: 48,
+} as const;
 
 /** Earlier in the day, a few calls would be projected to many. */
 const PROJECTION_SHARE_MIN = 0.05;
@@ -80,6 +86,8 @@ export async function readUsage(
       })),
       /** Most calls first, at most 100. */
       endpoints: endpoints.map((row) => ({ ...row, calls: Number(row.calls) })),
+      /** The last 48 hours, oldest first; the present one is the last. */
+      hours: await readHours(tx, accountId),
     };
   });
 }
@@ -103,6 +111,17 @@ async function readRecentDays(
     ) c ON true
     GROUP BY k.key_id`.execute(db);
   return new Map(rows.map(({ key_id: id, days }) => [id, days.map(Number)]));
+}
+
+async function readHours(db: Database, accountId: string) {
+  const { rows } = await sql<{ hour: Date; calls: string }>`
+    SELECT h.hour, coalesce(u.calls, 0) AS calls
+    FROM (SELECT date_trunc('hour', quota_now(), 'UTC') AS last) n
+    CROSS JOIN LATERAL generate_series(
+      n.last - make_interval(hours => ${USAGE_LIMITS.hours - 1}::int), n.last, '1 hour') h(hour)
+    LEFT JOIN usage_hours u ON u.account_id = ${accountId} AND u.hour = h.hour
+    ORDER BY 1`.execute(db);
+  return rows.map(({ hour, calls }) => ({ hour, calls: Number(calls) }));
 }
 
 function todayOf(day: string, used: number, limit: number | null, now: Date) {

@@ -33,6 +33,8 @@ export const REFUSAL_AFTER_MS = 25;
 export const REFUSALS_HELD_MAX = 5_000;
 /** How often the operator's notices are read. */
 export const NOTICES_REFRESH_MS = 2_000;
+/** How often the days of the status page are read. */
+export const SERVICE_HISTORY_REFRESH_MS = 60_000;
 /** How often due renewals and erasures run; access ends by the clock, not by this interval. */
 export const HOUSEKEEPING_MS = 30_000;
 /** Unmetered calls of an account, per process, unless its plan allows more. */

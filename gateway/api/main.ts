@@ -9,6 +9,8 @@ import {
 } from '../../domain/market/calendars/overrides-file.ts';
 import { createVenueOf } from '../../domain/market/calendars/venue-rules.ts';
 import { openMarkets } from '../../domain/market/quiet/open-markets.ts';
+import { startAvailabilityLog } from '../../domain/service/availability-log.ts';
+import { readServiceHistory, type ServiceHistory } from '../../domain/service/service-days.ts';
 import { openContext } from '../../lib/kafka/log-context.ts';
 import { fetchOldest } from '../../lib/kafka/oldest.ts';
 import { openMailer } from '../../lib/mail/mailer.ts';
@@ -31,7 +33,7 @@ import { addPageRoutes } from './console/page-routes.ts';
 import { watchGenerators } from './generator/alerts.ts';
 import { generatorRoutes, openOutcomes } from './generator/routes.ts';
 import { openHistory } from './history/open-history.ts';
-import { NOTICES_REFRESH_MS, OLDEST_REFRESH_MS } from './limits.ts';
+import { NOTICES_REFRESH_MS, OLDEST_REFRESH_MS, SERVICE_HISTORY_REFRESH_MS } from './limits.ts';
 import { openDedicated } from './manager/dedicated-sockets.ts';
 import { dedicatedSocketRoutes } from './manager/stream-routes.ts';
 import { watchLatestLag } from './pills/latest-lag.ts';
@@ -43,6 +45,8 @@ import { createFindUnknown } from './server/known-symbols.ts';
 import { problemRoutes } from './server/problem-routes.ts';
 import { healthRoutes } from './status/health-routes.ts';
 import { securityTxtRoutes } from './status/security-txt-route.ts';
+import { createServiceState } from './status/service-state.ts';
+import { statusDaysRoute } from './status/status-days-route.ts';
 import { readStatusNotices, type StatusNotices } from './status/status-notices.ts';
 import { statusRoute } from './status/status-route.ts';
 import { openVerify } from './verify/open-verify.ts';
@@ -117,19 +121,35 @@ async function openReads(
   life.readyWhen(() => (view.isReady() ? undefined : 'reading the latest topic'));
   const pills = topicName(namespace, 'pills');
   const lag = watchLatestLag(client, pills, view.processed, life);
+  const state = createServiceState({
+    view,
+    lag,
+    accounts: () => (keyring.isFresh() ? 'up' : 'down'),
+  });
+  const { failing } = state;
+  const availability = startAvailabilityLog({ db: background, failing, log: life.log });
+  life.onStop('availability', availability.close);
   const status = statusRoute({
     view,
     epoch,
-    lag,
+    state,
     // The oldest time changes only if retention cuts the log, or the first pill arrives.
     oldest: watchValue<Micros | undefined>(life, 'oldest pill', OLDEST_REFRESH_MS, undefined, () =>
       fetchOldest(client, pills),
     ),
-    accounts: () => (keyring.isFresh() ? 'up' : 'down'),
     notices: watchValue<StatusNotices>(life, 'notices', NOTICES_REFRESH_MS, [], () =>
       readStatusNotices(background),
     ),
   });
+  const statusDays = statusDaysRoute(
+    watchValue<ServiceHistory | undefined>(
+      life,
+      'service history',
+      SERVICE_HISTORY_REFRESH_MS,
+      undefined,
+      () => readServiceHistory(background),
+    ),
+  );
   const logEnd = openLogEnd(client, pills, life);
   const overrides = openOverridesFile(config.calendarOverrides, life.log);
   const markets = openMarkets(overrides, createVenueOf(config.venueRules), life);
@@ -144,7 +164,7 @@ async function openReads(
   startAlerts(config, { view, markets, select: outcomes, db: background }, life);
   const { routes: verdicts, lastSpreads } = verify;
   const ofPills = [latestRoute(view, logEnd, epoch), route, ...analytics, ...verdicts];
-  const routes = [...ofPills, status, ...generatorRoutes(config, outcomes)];
+  const routes = [...ofPills, status, statusDays, ...generatorRoutes(config, outcomes)];
   return { view, webhooks, routes, market: { lastSpreads, markets } };
 }
 

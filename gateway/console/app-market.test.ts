@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { PillRecord } from '../../schemas/pill.ts';
 import { startIngest } from '../../testing/ingest-process.ts';
 import { makePill, openPillWriter } from '../../testing/pills.ts';
+import { getPort } from '../../testing/ports.ts';
 import { createPoster, type Poster } from '../../testing/poster.ts';
 import { startProcess, type TestProcess } from '../../testing/process.ts';
 import { waitFor } from '../../testing/wait.ts';
@@ -22,7 +23,11 @@ const send = (fields: Partial<PillRecord>) => poster.post(makePill(fields));
 
 beforeAll(async () => {
   pages = await openAppPages(() => api.base, PASSWORD);
-  api = await openAccountApi();
+  const port = String(await getPort());
+  api = await openAccountApi({ STREAM_URL: `ws://127.0.0.1:${port}` });
+  running.push(
+    await startProcess('gateway/stream/main.js', [], { ...api.namespace.env, STREAM_PORT: port }),
+  );
   const ingest = await startIngest(api.namespace);
   running.push(ingest.process);
   for (const processor of ['latest', 'analytics']) {
@@ -98,6 +103,55 @@ test('a symbol: found, drawn, changed by a new pill, downloaded', async () => {
   expect(Buffer.concat(chunks).toString().trim().split('\n')).toHaveLength(1 + 41);
 });
 
+test('a live symbol follows its socket without further reads, in the address too', async () => {
+  const { page } = await pages.open('/app/symbol?symbol=6758.T');
+  await pages.signIn(page, customer.email, '6758.T');
+  await page.getByText('Time of the pill', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Go live' }).click();
+  await page.getByText('Live: each pill as it arrives.').waitFor();
+  let reads = 0;
+  page.on('request', (request) => {
+    if (request.url().includes('/api/pills/latest')) reads += 1;
+  });
+  const newest = page.locator('.facts dd.flash');
+  for (const [spread, text] of [
+    [0.5111, '0.5111 %'],
+    [0.5222, '0.5222 %'],
+  ] as const) {
+    await send({ symbol: '6758.T', gross_spread_percent: spread });
+    await waitFor('the live pill', async () => (await newest.innerText()) === text);
+  }
+  expect(reads).toBe(0);
+  expect(page.url()).toContain('live=1');
+  const sockets = async () => (await customer.send('GET', '/api/stream/sessions')).body.data.length;
+  await waitFor('the socket of the page', async () => (await sockets()) === 1);
+  await page.getByRole('button', { name: 'Stop live' }).click();
+  await waitFor('the end of the socket', async () => (await sockets()) === 0);
+  expect(page.url()).not.toContain('live');
+});
+
+test('an operation is found, tried as the user, and shown with the plan and key', async () => {
+  await customer.send('POST', '/api/keys', { name: 'desk 9' });
+  const { page } = await pages.open('/app/docs');
+  await pages.signIn(page, customer.email, 'Docs');
+  await page.getByLabel('Filter operations').fill('pills/latest');
+  await page.getByRole('link', { name: 'GET /api/pills/latest' }).click();
+  await page.getByText('basic and above (yours)').waitFor();
+  await page.getByText('such as desk 9 (').waitFor();
+  await page.getByLabel('Value of symbol', { exact: true }).fill('6758.T');
+  await page.getByText("pills/latest?symbol=6758.T'").first().waitFor();
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.getByText(/^Answer, \d+ ms$/).waitFor();
+  expect(await page.getByText('"symbol": "6758.T"').count()).toBeGreaterThan(0);
+
+  await page.getByRole('link', { name: 'All operations' }).click();
+  await page.getByLabel('Filter operations').fill('nothing has these');
+  await page.getByText('No operation has these words.').waitFor();
+  await page.getByRole('link', { name: 'Stream', exact: true }).click();
+  await page.getByText('Sent by clients').waitFor();
+  await page.getByRole('code').filter({ hasText: 'heartbeat' }).first().waitFor();
+});
+
 test('the palette leads to pages and symbols by keys alone', async () => {
   const { page } = await pages.open('/app/sign-in');
   await pages.signIn(page, customer.email);
@@ -145,9 +199,18 @@ test.each(LOOKS)(
       await page.goto(`${api.base}/app/analytics?view=${view}`);
       await checkPage(page, heading, `${view.split('&', 1)[0]}-${scheme}`);
     }
+    for (const [place, name] of [
+      ['', 'docs'],
+      ['?op=getPillsLatest', 'operation'],
+      ['?view=stream', 'frames'],
+    ] as const) {
+      await page.goto(`${api.base}/app/docs${place}`);
+      await page.locator('summary, td').first().waitFor();
+      await checkPage(page, 'Docs', `${name}-${scheme}`);
+    }
     await page.keyboard.press('Control+k');
     await page.getByRole('listbox').waitFor();
-    await checkPage(page, 'Analytics', `palette-${scheme}`);
+    await checkPage(page, 'Docs', `palette-${scheme}`);
     expect(complaints.filter((text) => !text.includes('status of 401'))).toEqual([]);
   },
 );

@@ -148,12 +148,13 @@ test('a socket is listed, and closed from the page', async () => {
 
 test('the frame inspector shows what a socket carries, pauses, sends, and says why it closed', async () => {
   const customer = await api.customer('inspector', 'pro');
-  const { page } = await pages.open('/app/streams/frames?symbols=TEST%3ACHAOS');
+  const { page } = await pages.open('/app/streams/frames?symbols=7203.T');
   await pages.signIn(page, customer.email, 'Frame inspector');
   const typeCell = (name: string) => page.getByRole('cell', { name, exact: true }).first();
   await press(page, 'Connect', async () => (await typeCell('subscribed').count()) > 0);
   await typeCell('welcome').waitFor();
   await page.getByRole('button', { name: 'Pause' }).click();
+  // A heartbeat, at the latest. The chaos feed would close the socket on a slow machine.
   await page.getByText(/\d since the pause/).waitFor();
   const rows = page.locator('.frames tbody tr');
   const shown = await rows.count();

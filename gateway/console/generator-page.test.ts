@@ -1,10 +1,11 @@
 import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { launchChromium } from '../../testing/launch-chromium.ts';
 import { makePill } from '../../testing/pills.ts';
 import { waitFor } from '../../testing/wait.ts';
 import { type Generators, openGenerators, pillOf, tokenOf } from '../api/testing/generators.ts';
-import { launchChromium, type OpenPage, openPage, type PageOptions } from './testing/chromium.ts';
+import { type OpenPage, openPage, type PageOptions } from './testing/chromium.ts';
 
 let generators: Generators;
 let browser: Browser;

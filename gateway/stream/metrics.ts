@@ -8,6 +8,12 @@ import {
 import type { Micros } from '../../schemas/timestamp.ts';
 import type { Connection } from './hub/stream-connection.ts';
 
+export const receiveToSend = createHistogram({
+  name: 'pillole_stream_receive_to_send_seconds',
+  help: 'From received_at to sent_at, once for each pill with a subscriber.',
+  buckets: LATENCY_BUCKETS_S,
+});
+
 /** Registers the metrics of the process. */
 export function createStreamMetrics(connections: () => Iterable<Connection>) {
   const addClosed = registerConnectionMetrics(connections);
@@ -25,11 +31,6 @@ export function createStreamMetrics(connections: () => Iterable<Connection>) {
     help: 'Records of the pills topic read after the start, by outcome.',
     labelNames: ['outcome'] as const,
   });
-  const latency = createHistogram({
-    name: 'pillole_stream_receive_to_send_seconds',
-    help: 'From received_at to sent_at, once for each pill with a subscriber.',
-    buckets: LATENCY_BUCKETS_S,
-  });
   const deliveriesTotal = createCounter({
     name: 'pillole_stream_deliveries_total',
     help: 'Pills delivered to connections, including pills held back.',
@@ -38,7 +39,7 @@ export function createStreamMetrics(connections: () => Iterable<Connection>) {
     onTick(sentAt: Micros, pills: readonly EffectivePill[], deliveries: number): void {
       deliveriesTotal.inc(deliveries);
       for (const { received_at: receivedAt } of pills) {
-        latency.observe(Math.max(0, sentAt - receivedAt) / 1e6);
+        receiveToSend.observe(Math.max(0, sentAt - receivedAt) / 1e6);
       }
     },
     onRecord: (outcome: 'effect' | 'repeat' | 'rejected'): void => records.inc({ outcome }),

@@ -34,7 +34,7 @@ import { LIMITS } from './limits.ts';
 import { createLogAvailability } from './log/log-availability.ts';
 import { type LogFeed, openLogFeed } from './log/log-feed.ts';
 import { readSpans } from './log/span-reader.ts';
-import { createStreamMetrics } from './metrics.ts';
+import { createStreamMetrics, receiveToSend } from './metrics.ts';
 import { isSecurityClose } from './protocol/close-codes.ts';
 import { statusFrame } from './protocol/server-frames.ts';
 import { createQuiet } from './quiet/quiet.ts';
@@ -244,7 +244,10 @@ function openAccess({ config, life }: StreamOptions) {
   const keyring: StreamKeyring = { ...opened, onlyAccountId: dedicated?.accountId };
   const accounts = createAccountConnections(keyring, Date.now, life.log);
   life.onStop('accounts', accounts.close);
-  const records = openConnectionRecords({ databaseUrl, namespace, log: life.log });
+  const records = openConnectionRecords({
+    ...{ databaseUrl, namespace, log: life.log },
+    latency: receiveToSend,
+  });
   life.onStop('records', records.close);
   return { keyring, accounts, records };
 }

@@ -40,6 +40,7 @@ interface Column {
 
 const TYPES: ReadonlyMap<string, string> = new Map([
   ['bigint', 'Big'],
+  ['bigint[]', 'string[]'],
   ['boolean', 'boolean'],
   ['bytea', 'Buffer'],
   ['date', 'Day'],

@@ -87,6 +87,11 @@ export interface Tables {
     previous: Defaulted<Buffer>;
     hash: Defaulted<Buffer>;
   };
+  availability_hours: {
+    hour: Date;
+    ok_s: number;
+    degraded_s: number;
+  };
   billing_events: {
     provider: string;
     event_id: string;
@@ -133,6 +138,11 @@ export interface Tables {
     expires_at: Date | null;
     removed_at: Date | null;
   };
+  latency_hours: {
+    hour: Date;
+    channel: 'stream' | 'webhook';
+    counts: string[];
+  };
   mail_tokens: {
     hash: Buffer;
     user_id: string;
@@ -177,6 +187,13 @@ export interface Tables {
     event: string;
     network: string;
     count: Big;
+  };
+  service_incidents: {
+    id: string;
+    component: string;
+    began_at: Date;
+    seen_at: Date;
+    is_over: boolean;
   };
   sessions: {
     hash: Buffer;
@@ -266,6 +283,11 @@ export interface Tables {
     account_id: string;
     day: Day;
     used: Defaulted<Big>;
+  };
+  usage_hours: {
+    account_id: string;
+    hour: Date;
+    calls: Big;
   };
   users: {
     id: string;

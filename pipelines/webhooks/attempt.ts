@@ -17,7 +17,7 @@ const egressDownTotal = createCounter({
   name: 'pillole_webhook_egress_down_total',
   help: 'Attempts that failed because the egress proxy could not be reached.',
 });
-const sinceReceived = createHistogram({
+export const sinceReceived = createHistogram({
   name: 'pillole_webhook_since_received_seconds',
   help: 'From the receive time of a message’s oldest pill to the start of its first attempt.',
   buckets: LATENCY_BUCKETS_S,

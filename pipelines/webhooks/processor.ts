@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { followAccessChanges } from '../../domain/access/access-changes.ts';
 import { readPepper } from '../../domain/access/pepper.ts';
 import { createSeal } from '../../domain/access/sealing.ts';
+import { startLatencyLog } from '../../domain/service/latency-log.ts';
 import { openSender } from '../../domain/webhooks/send/webhook-sender.ts';
 import { customersDatabaseName, openClickHouse } from '../../lib/clickhouse/clickhouse-client.ts';
 import { joinGroup } from '../../lib/kafka/group.ts';
@@ -14,7 +15,7 @@ import { openDatabase } from '../../lib/postgres/database.ts';
 import { openStatementPool } from '../../lib/postgres/statement-pool.ts';
 import { retryForever } from '../../lib/timing/backoff.ts';
 import { groupName, topicName } from '../../schemas/topic-catalogue.ts';
-import { createAttempter } from './attempt.ts';
+import { createAttempter, sinceReceived } from './attempt.ts';
 import { openAttemptLog } from './attempt-log.ts';
 import type { WebhooksConfig } from './config.ts';
 import { applyChanges } from './delivery-changes.ts';
@@ -112,6 +113,8 @@ function openDelivery(context: WebhooksContext, isAssigned: (partition: number) 
     onFenced: partitions.fence,
     onFatal,
   });
+  const latencies = startLatencyLog({ db, channel: 'webhook', histogram: sinceReceived, log });
+  life.onStop('latencies', latencies.close);
   const health = createEndpointHealth(db, log);
   const sender = openSender({
     ...config.egress,

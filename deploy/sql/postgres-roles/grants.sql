@@ -57,6 +57,7 @@ GRANT SELECT, DELETE, UPDATE ON access_changes TO pillole_stream, pillole_webhoo
 GRANT UPDATE (last_used_at, last_used_address, hash, pepper) ON api_keys TO pillole_stream;
 GRANT SELECT, INSERT, UPDATE ON security_events TO pillole_stream;
 GRANT INSERT ON audit_log TO pillole_stream;
+GRANT SELECT, INSERT, UPDATE ON latency_hours TO pillole_stream, pillole_webhooks;
 GRANT SELECT, DELETE ON stream_tickets TO pillole_stream;
 GRANT SELECT (hash, expires_at) ON sessions TO pillole_stream;
 GRANT SELECT, INSERT, UPDATE, DELETE ON stream_processes, stream_sessions TO pillole_stream;

@@ -82,6 +82,10 @@ export const UsageOfKey = Type.Object({
     examples: [[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1_100, 2_000, 1_100]],
   }),
 });
+export const UsageHour = Type.Object({
+  hour: text('2026-11-20T08:00:00.000000Z'),
+  calls: count(420),
+});
 export const Usage = Type.Object({
   today: UsageToday,
   by_day: Type.Array(Type.Object({ day: text('2026-11-20'), calls: count(4_200) })),
@@ -89,4 +93,7 @@ export const Usage = Type.Object({
   by_endpoint: Type.Array(
     Type.Object({ endpoint: text('GET /api/pills/latest'), calls: count(4_200) }),
   ),
+  by_hour: Type.Array(UsageHour, {
+    description: 'The last 48 hours, oldest first; the present one is the last',
+  }),
 });

@@ -13,6 +13,7 @@ import { suspensionOf } from '../../../domain/access/suspension.ts';
 import { TIERS } from '../../../domain/access/tiers.ts';
 import { closeAccount } from '../../../domain/accounts/account-closure.ts';
 import { exportAccount } from '../../../domain/accounts/account-export.ts';
+import { renameAccount } from '../../../domain/accounts/account-name.ts';
 import { AUDIT_PAGE_MAX, readAudit } from '../../../domain/accounts/audit.ts';
 import { readUsage, USAGE_LIMITS } from '../../../domain/accounts/usage.ts';
 import { isDatabaseAway } from '../../../lib/postgres/database.ts';
@@ -23,9 +24,16 @@ import { ownAccount, SIGNED_IN, withFreshFactor } from '../server/access-rule.ts
 import { accountRoute } from '../server/account-route.ts';
 import { callerOf, requesterOf } from '../server/caller.ts';
 import { nextPage } from '../server/next-page.ts';
-import { Before, limitOf, Next, Password, STRICT } from '../server/schemas.ts';
+import { Before, limitOf, lineOf, Next, Password, STRICT } from '../server/schemas.ts';
 import type { Accounts } from './account-deps.ts';
-import { Account, AuditEntry, Usage, UsageOfKey, UsageToday } from './account-schemas.ts';
+import {
+  Account,
+  AuditEntry,
+  Usage,
+  UsageHour,
+  UsageOfKey,
+  UsageToday,
+} from './account-schemas.ts';
 import { refuseSignIn } from './session-routes.ts';
 
 const AuditPage = Type.Object({ data: Type.Array(AuditEntry), next: Next });
@@ -51,6 +59,7 @@ export function ownAccountRoutes(deps: OwnAccountDeps): RouteOptions[] {
         };
       },
     }),
+    renameRoute(deps),
     accountRoute({
       method: 'DELETE',
       url: '/api/account',
@@ -89,6 +98,23 @@ export function ownAccountRoutes(deps: OwnAccountDeps): RouteOptions[] {
     exportRoute(deps),
     usageRoute(deps),
   ];
+}
+
+function renameRoute({ db }: OwnAccountDeps): RouteOptions {
+  return accountRoute({
+    method: 'PATCH',
+    url: '/api/account',
+    tag: 'account',
+    summary: 'Change the name of the account',
+    access: SIGNED_IN,
+    body: Type.Object({ name: lineOf(100) }, STRICT),
+    bodyExample: { name: 'Desk 4' },
+    answers: { 204: { description: 'Changed; reads show it within a second.' } },
+    async handle(request, reply) {
+      await renameAccount(db, { ...requesterOf(request), name: request.body.name });
+      return reply.code(204).send();
+    },
+  });
 }
 
 /** Longest time of an export: a client that reads too slowly gets no `end`. */
@@ -152,6 +178,7 @@ function usageRoute({ db }: OwnAccountDeps): RouteOptions {
         by_day: usage.days,
         by_key: usage.keys.map((key) => bodyOf(UsageOfKey, key)),
         by_endpoint: usage.endpoints,
+        by_hour: usage.hours.map((hour) => bodyOf(UsageHour, hour)),
       };
     },
   });

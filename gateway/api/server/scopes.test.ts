@@ -10,6 +10,7 @@ const ROUTES = {
   anyone: [
     'GET /api/plans',
     'GET /api/status',
+    'GET /api/status/days',
     'GET /console/settings',
     'GET /health',
     'GET /problems',
@@ -41,6 +42,7 @@ const ROUTES = {
     'GET /api/session',
     'GET /api/sessions',
     'GET /api/subscription',
+    'PATCH /api/account',
     'PATCH /api/keys/{id}',
     'PATCH /api/subscription',
     'POST /api/billing/test/checkouts/{id}',

@@ -5,13 +5,13 @@ import { nowMicros } from '../../../lib/timing/clock.ts';
 import { formatTimestamp } from '../../../schemas/timestamp.ts';
 import { API_VERSION } from '../../http/problems.ts';
 import { LATENCY_WINDOW_MS } from '../limits.ts';
-import type { LatestLag } from '../pills/latest-lag.ts';
 import type { LatestView } from '../pills/latest-view.ts';
 import { PositionSchema } from '../pills/pill-schemas.ts';
 import { OPEN } from '../server/access-rule.ts';
 import { defineRoute } from '../server/define-route.ts';
 import { integers, numbers, numbersOrNull, texts } from '../server/example.ts';
 import { orNull } from '../server/schemas.ts';
+import type { ServiceState } from './service-state.ts';
 import type { StatusNotices } from './status-notices.ts';
 
 const Schema = Type.Object({
@@ -55,18 +55,16 @@ const Schema = Type.Object({
 /**
  * `GET /api/status`: state, position and latency. Needs neither a key nor a database.
  * @param sources.oldest append time of the oldest record in the log, µs; undefined while unknown
- * @param sources.accounts whether the accounts database answered within the last second
  * @param sources.notices as last read, so available while PostgreSQL is away
  */
 export function statusRoute(sources: {
   readonly view: LatestView;
   readonly epoch: string;
   readonly oldest: () => number | undefined;
-  readonly lag: () => LatestLag;
-  readonly accounts: () => 'up' | 'down';
+  readonly state: ServiceState;
   readonly notices: () => StatusNotices;
 }) {
-  const { view, epoch, oldest, lag, accounts, notices } = sources;
+  const { view, epoch, oldest, state, notices } = sources;
   return defineRoute({
     method: 'GET',
     url: '/api/status',
@@ -77,20 +75,16 @@ export function statusRoute(sources: {
       200: { description: 'The state of this process and of its sources.', schema: Schema },
     },
     handle() {
-      const log = view.isConnected() ? 'up' : 'down';
       const last = view.lastReceivedAt();
       const first = oldest();
-      const latest = lag();
-      const isHealthy = log === 'up' && latest.state !== 'stalled' && accounts() === 'up';
-      const status = !view.isReady() ? 'starting' : isHealthy ? 'ok' : 'degraded';
       return {
-        status,
+        status: state.status(),
         version: API_VERSION,
         build: packageVersion,
         time: formatTimestamp(nowMicros()),
         epoch,
         position: view.position(),
-        components: { log: { state: log }, latest, accounts: { state: accounts() } },
+        components: state.components(),
         // Measured in this process, from the gateway's receive time to visibility in the view.
         latency: {
           from: 'received_at',

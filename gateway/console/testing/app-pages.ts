@@ -1,6 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
+import { launchChromium } from '../../../testing/launch-chromium.ts';
 import { GiveUp, waitFor } from '../../../testing/wait.ts';
-import { launchChromium, type OpenPage, openPage, type PageOptions } from './chromium.ts';
+import { type OpenPage, openPage, type PageOptions } from './chromium.ts';
 
 /**
  * Pages of the console in a browser, as one person after the other uses them.

@@ -1,6 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll } from 'vitest';
-import { launchChromium, type OpenPage, openPage, type PageOptions } from './chromium.ts';
+import { launchChromium } from '../../../testing/launch-chromium.ts';
+import { type OpenPage, openPage, type PageOptions } from './chromium.ts';
 import { type MarketFixture, openMarketFixture } from './market-fixture.ts';
 
 export interface PageFixture {

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import type { Histogram } from 'prom-client';
 import { createKeyUse } from '../../../domain/access/key-use.ts';
 import { TIERS } from '../../../domain/access/tiers.ts';
 import { startSecurityLog } from '../../../domain/accounts/security-log.ts';
+import { startLatencyLog } from '../../../domain/service/latency-log.ts';
 import { createSessionRegistry } from '../../../domain/stream-sessions/session-registry.ts';
 import type { Log } from '../../../lib/log/log.ts';
 import { openDatabase } from '../../../lib/postgres/database.ts';
@@ -13,14 +15,16 @@ const TIMEOUT_MS = 2_000;
 
 /**
  * Opens the records that this process keeps in PostgreSQL: the open sockets, the last use of each
- * key, and the counts of security events. No connection waits for them.
+ * key, the counts of security events, and latencies by hour. No connection waits for them.
  */
 export function openConnectionRecords(options: {
   readonly databaseUrl: string;
   readonly namespace: string;
   readonly log: Log;
+  /** From the receipt of a pill to its socket, in seconds. */
+  readonly latency: Histogram;
 }): SessionSync {
-  const { databaseUrl: url, namespace, log } = options;
+  const { databaseUrl: url, namespace, log, latency: histogram } = options;
   const shared = { url, namespace, log, connectionsMax: 1 };
   const pool = openStatementPool({ ...shared, name: 'stream-sessions', timeoutMs: TIMEOUT_MS });
   const db = openDatabase({ ...shared, name: 'stream-key-use' });
@@ -30,6 +34,7 @@ export function openConnectionRecords(options: {
   const sync = openSessionSync(registry, log);
   const keyUse = createKeyUse({ db, log });
   const security = startSecurityLog({ db, process: 'stream', log });
+  const latencies = startLatencyLog({ db, channel: 'stream', histogram, log });
   return {
     opened(connection) {
       sync.opened(connection);
@@ -38,7 +43,7 @@ export function openConnectionRecords(options: {
     },
     closed: sync.closed,
     async close() {
-      await Promise.all([sync.close(), keyUse.close(), security.close()]);
+      await Promise.all([sync.close(), keyUse.close(), security.close(), latencies.close()]);
       await Promise.all([pool.close(), db.destroy()]);
     },
   };

@@ -28,6 +28,7 @@ const Analytics = page(() => import('./analytics/analytics.tsx'));
 const Status = page(() => import('./service/status.tsx'));
 const Tickets = page(() => import('./support/tickets.tsx'));
 const TicketPage = page(() => import('./support/ticket.tsx'));
+const Docs = page(() => import('./docs/docs.tsx'));
 const Streams = page(() => import('./streams/streams.tsx'));
 const Inspector = page(() => import('./streams/inspector.tsx'));
 
@@ -94,6 +95,7 @@ function SignedInPages() {
         <Route path="/status" component={Status} />
         <Route path="/support" component={Tickets} />
         <Route path="/support/:id" component={TicketPage} />
+        <Route path="/docs" component={Docs} />
         <Route path="/streams" component={Streams} />
         <Route path="/streams/frames" component={Inspector} />
         <Route path="/webhooks" component={Endpoints} />

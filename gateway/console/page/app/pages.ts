@@ -9,6 +9,7 @@ export const PAGES = [
   ['/app/plans', 'Plans'],
   ['/app/status', 'Status'],
   ['/app/support', 'Support'],
+  ['/app/docs', 'Docs'],
 ] as const;
 export const SETTINGS = [
   ['/app/settings/api-keys', 'API keys'],
@@ -18,8 +19,8 @@ export const SETTINGS = [
 ] as const;
 /** Pages that the palette alone leads to; another page links to them. */
 export const TOOLS = [['/app/streams/frames', 'Frame inspector']] as const;
-/** Other documents: the market page and the reference. */
+/** Another document: the market page, which also has the generator's view for the operator. */
 export const DOCUMENTS = [
   ['/', 'Live'],
-  ['/docs', 'Docs'],
+  ['/#generator', 'Generator'],
 ] as const;

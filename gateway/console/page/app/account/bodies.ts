@@ -24,6 +24,8 @@ export interface Usage {
     /** Of the last 14 days, oldest first. */
     readonly recent_days: readonly number[];
   }[];
+  /** The last 48 hours, oldest first. */
+  readonly by_hour: readonly { readonly hour: string; readonly calls: number }[];
   readonly by_endpoint: readonly { readonly endpoint: string; readonly calls: number }[];
 }
 

@@ -1,4 +1,6 @@
+import { Bars } from '../parts/bars.tsx';
 import { PageOf } from '../parts/page.tsx';
+import { localTime } from '../parts/time.tsx';
 import { useLoad } from '../parts/use-load.ts';
 import { WhenLoaded } from '../parts/when-loaded.tsx';
 import type { Usage as UsageBody } from './bodies.ts';
@@ -44,10 +46,30 @@ function Counts({ usage }: { readonly usage: UsageBody }) {
           At this pace the day needs {projected.toLocaleString('en')} calls: the quota runs out.
         </p>
       )}
+      <Hours hours={usage.by_hour} />
       <Calls title="Key" rows={keys} />
       <Calls title="Endpoint" rows={endpoints} />
       <Calls title="Day (UTC)" rows={days} />
     </>
+  );
+}
+
+/** The last 48 hours as bars; the table has the same in figures. */
+function Hours({ hours }: { readonly hours: UsageBody['by_hour'] }) {
+  const busy = hours.filter(({ calls }) => calls > 0).reverse();
+  if (busy.length === 0) return <p class="hint">No calls in the last 48 hours.</p>;
+  return (
+    <section class="part">
+      <h2>Last 48 hours</h2>
+      <Bars counts={hours.map(({ calls }) => calls)} height={64} />
+      <details>
+        <summary>As a table</summary>
+        <Calls
+          title="Hour"
+          rows={busy.map(({ hour, calls }) => [hour, localTime(hour), calls] as const)}
+        />
+      </details>
+    </section>
   );
 }
 

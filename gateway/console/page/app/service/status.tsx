@@ -2,6 +2,7 @@ import { PageOf } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { useLoad } from '../parts/use-load.ts';
 import { WhenLoaded } from '../parts/when-loaded.tsx';
+import { DaysSection } from './days-section.tsx';
 
 const EVERY_MS = 10_000;
 
@@ -43,6 +44,7 @@ export default function Status() {
       <WhenLoaded of={status} rows={6}>
         {(body) => <Present of={body} />}
       </WhenLoaded>
+      <DaysSection titles={TITLES} />
     </PageOf>
   );
 }

@@ -9,6 +9,7 @@ import { Time } from '../parts/time.tsx';
 import { useLoad } from '../parts/use-load.ts';
 import { WhenLoaded } from '../parts/when-loaded.tsx';
 import { useSession } from '../session/session-context.tsx';
+import { ProfileSection } from './profile-section.tsx';
 
 interface Owner {
   readonly id: string;
@@ -31,22 +32,7 @@ export default function OwnAccount() {
   return (
     <PageOf title="Account">
       <WhenLoaded of={account} rows={3}>
-        {({ id, name, status, services }) => (
-          <dl class="facts">
-            {[
-              ['Name', name],
-              ['Id', id],
-              ['State', status],
-              ['API', services.api],
-              ['Stream', services.stream],
-            ].map(([title, value]) => (
-              <div key={title}>
-                <dt>{title}</dt>
-                <dd>{value}</dd>
-              </div>
-            ))}
-          </dl>
-        )}
+        {(owner) => <ProfileSection owner={owner} onRenamed={account.reload} />}
       </WhenLoaded>
       <Changes />
       <ExportSection />

@@ -59,6 +59,10 @@ export interface Outliers {
   }[];
 }
 
+/** Lengths of bars in seconds, by name. */
+export const STEPS = { '1s': 1, '1m': 60, '15m': 900, '1h': 3_600, '1d': 86_400 } as const;
+export type Interval = keyof typeof STEPS;
+
 /** The newest pill, its verdict and the chart are read again; each read is a call. */
 export const LIVE_MS = 10_000;
 

@@ -5,32 +5,38 @@ import { formatSpread } from '../../view/format.ts';
 import { Time } from '../parts/time.tsx';
 import { useLoad } from '../parts/use-load.ts';
 import { WhenLoaded } from '../parts/when-loaded.tsx';
-import { type Bars, LIVE_MS, readOf, symbolPage } from './bodies.ts';
+import { type Bars, type Interval, LIVE_MS, readOf, STEPS } from './bodies.ts';
+import type { Live } from './use-live-edge.ts';
 
-const STEPS = { '1s': 1, '1m': 60, '15m': 900, '1h': 3_600, '1d': 86_400 } as const;
-type Interval = keyof typeof STEPS;
-const INTERVALS = Object.keys(STEPS) as Interval[];
+/** Beside a socket, the bars are read again only for late pills. */
+const BESIDE_LIVE_MS = 60_000;
 /** Newest bars of the table below the chart. */
 const ROWS_MAX = 50;
 
 /** The spread by bars of an interval, which is in the address. */
-export function ChartSection({ symbol }: { readonly symbol: string }) {
+export function ChartSection(props: {
+  readonly symbol: string;
+  readonly interval: Interval;
+  readonly live: Live;
+}) {
+  const { symbol, interval, live } = props;
   const { query, route } = useLocation();
-  const interval = INTERVALS.find((one) => one === query.interval) ?? '1m';
   const path = readOf('/api/analytics/bars', symbol, { interval, limit: '500' });
-  const bars = useLoad<Bars>(path, LIVE_MS);
+  const bars = useLoad<Bars>(path, live.state === 'live' ? BESIDE_LIVE_MS : LIVE_MS);
   return (
     <section class="part" aria-label="Chart">
       <div class="head">
         <h2>Spread, bars of {interval}</h2>
         <fieldset class="ranges">
           <legend class="unseen">Interval of the bars</legend>
-          {INTERVALS.map((one) => (
+          {Object.keys(STEPS).map((one) => (
             <button
               type="button"
               key={one}
               aria-pressed={one === interval}
-              onClick={() => route(`${symbolPage(symbol)}&interval=${one}`, true)}
+              onClick={() =>
+                route(`/app/symbol?${new URLSearchParams({ ...query, interval: one })}`, true)
+              }
             >
               {one}
             </button>
@@ -38,7 +44,7 @@ export function ChartSection({ symbol }: { readonly symbol: string }) {
         </fieldset>
       </div>
       <WhenLoaded of={bars} rows={8}>
-        {({ data }) => <Drawn bars={data} interval={interval} symbol={symbol} />}
+        {({ data }) => <Drawn bars={data} {...{ symbol, interval, live }} />}
       </WhenLoaded>
     </section>
   );
@@ -48,10 +54,11 @@ function Drawn(props: {
   readonly bars: Bars['data'];
   readonly interval: Interval;
   readonly symbol: string;
+  readonly live: Live;
 }) {
-  const { bars, interval, symbol } = props;
-  const oldestFirst = useMemo(() => bars.toReversed(), [bars]);
-  if (bars.length === 0) return <p class="hint">No pills in the range of these bars.</p>;
+  const { bars, interval, symbol, live } = props;
+  const oldestFirst = useMemo(() => live.edge.extend(bars.toReversed()), [bars, live]);
+  if (oldestFirst.length === 0) return <p class="hint">No pills in the range of these bars.</p>;
   return (
     <>
       <Chart

@@ -6,10 +6,13 @@ import { PageOf } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { useLoad } from '../parts/use-load.ts';
 import { WhenLoaded } from '../parts/when-loaded.tsx';
-import { LIVE_MS, type Pill, readOf } from './bodies.ts';
+import { type Interval, LIVE_MS, type Pill, readOf, STEPS } from './bodies.ts';
 import { ChartSection } from './chart-section.tsx';
 import { DaySections } from './day-sections.tsx';
 import { HistorySection } from './history-section.tsx';
+import { type Live, useLiveEdge } from './use-live-edge.ts';
+
+const INTERVALS = Object.keys(STEPS) as Interval[];
 
 /** One symbol: newest pill, verdict, chart, figures of the day and history. */
 export default function SymbolPage() {
@@ -24,27 +27,64 @@ export default function SymbolPage() {
       </PageOf>
     );
   }
+  return <OneSymbol key={symbol} symbol={symbol} />;
+}
+
+function OneSymbol({ symbol }: { readonly symbol: string }) {
+  const { query } = useLocation();
+  const interval = INTERVALS.find((one) => one === query.interval) ?? '1m';
+  const isLive = query.live === '1';
+  const live = useLiveEdge(symbol, STEPS[interval], isLive);
   return (
-    <PageOf title={symbol}>
-      <Newest key={symbol} symbol={symbol} />
-      <ChartSection symbol={symbol} />
+    <PageOf title={symbol} action={<LiveButton isLive={isLive} />}>
+      <LiveState live={live} />
+      <Newest symbol={symbol} live={live} />
+      <ChartSection symbol={symbol} interval={interval} live={live} />
       <DaySections symbol={symbol} />
       <HistorySection symbol={symbol} />
       <p class="hint">
         Each read of this page counts as a call. Newest pill, verdict and chart are read again every
-        10 s while the page is visible.
+        10 s while the page is visible; a live page receives them by a socket, which is one of your
+        plan’s connections.
       </p>
     </PageOf>
   );
 }
 
-function Newest({ symbol }: { readonly symbol: string }) {
-  const latest = useLoad<{ readonly data: Pill }>(readOf('/api/pills/latest', symbol), LIVE_MS);
+function LiveButton({ isLive }: { readonly isLive: boolean }) {
+  const { query, route } = useLocation();
+  const { live: _, ...rest } = query;
+  const next = new URLSearchParams(isLive ? rest : { ...rest, live: '1' });
+  return (
+    <button type="button" aria-pressed={isLive} onClick={() => route(`/app/symbol?${next}`, true)}>
+      {isLive ? 'Stop live' : 'Go live'}
+    </button>
+  );
+}
+
+function LiveState({ live: { state, reason } }: { readonly live: Live }) {
+  if (state === 'off') return null;
+  const text = {
+    connecting: reason === undefined ? 'Connecting …' : `Connecting again: ${reason}`,
+    live: 'Live: each pill as it arrives.',
+    ended: `The socket ended: ${reason}`,
+  }[state];
+  return (
+    <p class={state === 'ended' ? 'notice bad' : 'hint'} role="status">
+      {text}
+    </p>
+  );
+}
+
+function Newest({ symbol, live }: { readonly symbol: string; readonly live: Live }) {
+  // While the socket brings them, the newest pill is not read again.
+  const everyMs = live.state === 'live' ? undefined : LIVE_MS;
+  const latest = useLoad<{ readonly data: Pill }>(readOf('/api/pills/latest', symbol), everyMs);
   const verdict = useLoad<Verdict>(readOf('/api/market/verify', symbol), LIVE_MS);
   return (
     <>
       <WhenLoaded of={latest} rows={2}>
-        {({ data }) => <Figures of={data} />}
+        {({ data }) => <Figures of={live.pill ?? data} />}
       </WhenLoaded>
       <VerdictPanel value={verdict.data} fault={verdict.failure} atMs={undefined} />
     </>
