@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Iterator
@@ -94,10 +95,14 @@ def test_latest_of_one_and_of_many(platform: Platform, client: Client) -> None:
     assert platform.requests[1] == ("/api/pills/latest?symbols=7203.T%2CX.T", "pil_live_x")
 
 
-async def test_asyncio_has_the_same(platform: Platform) -> None:
+def test_asyncio_has_the_same(platform: Platform) -> None:
     platform.answer({"data": PILL, "position": "k:0-1"})
-    async with AsyncClient("pil_live_x", api_url=platform.url) as client:
-        assert (await client.latest("7203.T")).position == "k:0-1"
+
+    async def run() -> None:
+        async with AsyncClient("pil_live_x", api_url=platform.url) as client:
+            assert (await client.latest("7203.T")).position == "k:0-1"
+
+    asyncio.run(run())
 
 
 def test_a_transient_failure_is_repeated(platform: Platform, client: Client) -> None:

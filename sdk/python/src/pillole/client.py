@@ -349,6 +349,8 @@ async def _cancel_others() -> None:
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
+    # Sockets that were cut are closed in the next turn.
+    await asyncio.sleep(0)
 
 
 class AsyncClient(_Settings):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ssl
 import time
 from dataclasses import dataclass
@@ -100,9 +99,10 @@ async def _connect_once(runtime: StreamRuntime, address: Address) -> _Ending:
             close_timeout=1,
             # The server's heartbeats are the sign of life, and they carry the position.
             ping_interval=None,
+            # Frames are small and must be quick.
+            compression=None,
             max_size=FRAME_BYTES_MAX,
             max_queue=256,
-            proxy=None,
             **options,
         )
     except InvalidStatus as error:
@@ -138,7 +138,10 @@ async def _read_all(
         while session.end is None:
             data = await socket.recv(decode=False)
             watch.frame_came()
-            frame = decode_frame(data)
+            try:
+                frame = decode_frame(data)
+            except ValueError as error:
+                return 1006, f"a frame that cannot be read: {error}"
             if isinstance(frame, Welcome):
                 watch.expect_every(frame.heartbeat_ms / 1_000)
             if frame is not None:
@@ -156,12 +159,15 @@ async def _read_all(
         if watch.silent_s is not None:
             return 1006, f"no frame in {watch.silent_s:.1f} s"
         return (1006, "") if error.rcvd is None else (error.rcvd.code, error.rcvd.reason)
-    except ValueError as error:
-        return 1006, f"a frame that cannot be read: {error}"
     finally:
         watch.stop()
-        with contextlib.suppress(Exception):
+        try:
             await socket.close()
+        except Exception:  # the handshake of an ended connection
+            socket.transport.abort()
+        except asyncio.CancelledError:
+            socket.transport.abort()
+            raise
 
 
 async def _send(socket: ClientConnection, frame: dict[str, Any]) -> None:
