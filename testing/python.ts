@@ -8,7 +8,7 @@ import { packageRoot } from '../lib/files/package-root.ts';
 const run = promisify(execFile);
 
 /** A slow disk or network gets reported, instead of stalling the test run. */
-const INSTALL_MS = 150_000;
+const INSTALL_MS = 280_000;
 
 /**
  * Installs a Python with the packages of a requirements file, or returns the reason why it cannot.

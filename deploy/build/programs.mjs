@@ -9,7 +9,8 @@ const FOLDERS = [
 
 /** Programs whose names do not end in `main.ts`, and modules that other programs import. */
 const OTHERS = [
-  ...['generator/examples/direct-producer.ts', 'lib/child-process/child.ts'],
+  ...['generator/examples/direct-producer.ts', 'generator/examples/http/post-pill.ts'],
+  'lib/child-process/child.ts',
   ...['sdk/index.ts', 'sdk/browser.ts'],
 ];
 

@@ -1,0 +1,5 @@
+"""``python -m pillole``."""
+
+from .cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""Streams: a subscription that survives its connections."""
