@@ -9,6 +9,7 @@ import { FANOUT } from './fanout/fanout-bench.ts';
 import { addAll, addScenario } from './harness/scenario.ts';
 import { INGEST } from './ingest/ingest-bench.ts';
 import { START } from './start/start-bench.ts';
+import { TURNS } from './turns/turns-bench.ts';
 import { WEBHOOKS } from './webhooks/webhooks-bench.ts';
 
 const say = (line: string) => process.stderr.write(`[bench] ${line}\n`);
@@ -18,7 +19,7 @@ const endToEnd = { scenario: END_TO_END, overrides: { ownStack: true } };
 addAll(program, [{ scenario: INGEST }, endToEnd, { scenario: START }], say);
 for (const scenario of [INGEST, END_TO_END, START]) addScenario(program, scenario, say);
 addCompareCommands(program, say);
-for (const scenario of [ACCESS, FANOUT, ANALYTICS, CONSOLE, DEDICATED, WEBHOOKS]) {
+for (const scenario of [ACCESS, FANOUT, ANALYTICS, CONSOLE, DEDICATED, WEBHOOKS, TURNS]) {
   addScenario(program, scenario, say);
 }
 

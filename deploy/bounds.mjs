@@ -40,6 +40,7 @@ const FILES = {
   operatorAlerts: 'domain/accounts/operator-alerts.ts',
   passwords: 'domain/accounts/passwords.ts',
   pending: 'domain/access/pending-counts.ts',
+  pepperHolders: 'domain/access/pepper-holders.ts',
   peppers: 'domain/access/pepper.ts',
   producer: 'lib/kafka/producer.ts',
   progress: 'lib/kafka/progress-watch.ts',

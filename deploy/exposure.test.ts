@@ -213,6 +213,18 @@ test.each<[string, Read, Env]>([
   for (const host of BINDS.loopback) read({ ...NEEDED, ...needed, METRICS_HOST: host });
 });
 
+test.each<[Env, boolean]>([
+  [{}, true],
+  [{ PUBLIC_URL: 'https://localhost' }, true],
+  [{ TRUSTED_PROXIES: ' , ' }, true],
+  [{ PUBLIC_URL: 'https://api.example.com' }, false],
+  [{ PUBLIC_URL: 'https://localhost', TRUSTED_PROXIES: '127.0.0.1' }, false],
+  ...SERVERS.map(([name]): [Env, boolean] => [{ [`${name}_HOST`]: '10.0.0.5' }, false]),
+])('webhooks to this machine, with %j: %s', (env, isAllowed) => {
+  const { egress } = readWebhooksConfig({ ...NEEDED, WEBHOOK_ALLOW_LOOPBACK: 'true', ...env });
+  expect(egress.policy.allowLoopback).toBe(isAllowed);
+});
+
 const OUTCOMES =
   'what became of pills, without a credential (no INGEST_CREDENTIALS_FILE, and every address is of this machine)';
 

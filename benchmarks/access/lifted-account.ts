@@ -1,6 +1,7 @@
 import { newId } from '../../domain/access/id.ts';
 import { hashKey, keyHint, newKey } from '../../domain/access/key-format.ts';
 import type { Pepper } from '../../domain/access/pepper.ts';
+import type { Scope } from '../../domain/access/scopes.ts';
 import type { Tier } from '../../domain/access/tiers.ts';
 import type { Stage } from '../harness/stage.ts';
 
@@ -10,8 +11,13 @@ type Database = ReturnType<Stage['openDatabase']>;
 const CALLS_PER_DAY = 2_000_000_000;
 const RATE_PER_S = 1_000_000;
 
-/** Adds an account of a tier with the limits lifted, and its key. */
-export async function addLiftedAccount(db: Database, tier: Tier, pepper: Pepper) {
+/** Adds an account of a tier with the limits lifted, and its key with one scope. */
+export async function addLiftedAccount(
+  db: Database,
+  tier: Tier,
+  pepper: Pepper,
+  scope: Scope = 'read',
+) {
   const id = newId('acc');
   const calls_per_day = tier === 'institutional' ? null : CALLS_PER_DAY;
   const limits = { rate_per_s: RATE_PER_S, rate_burst: RATE_PER_S, calls_per_day };
@@ -34,7 +40,7 @@ export async function addLiftedAccount(db: Database, tier: Tier, pepper: Pepper)
   };
   await db
     .insertInto('api_keys')
-    .values({ ...row, name: 'bench', scopes: ['read'], created_by: 'system' })
+    .values({ ...row, name: 'bench', scopes: [scope], created_by: 'system' })
     .execute();
   return { id, key };
 }

@@ -161,6 +161,23 @@ test('a rotation under calls and an open socket: nothing is refused, a killed ru
   await waitFor('version 2 to be active', () => readPepper(file).current().version === 2);
   await newKey('new');
   expect(await pepperOf('new')).toBe(2);
+  // Both processes say that they accept the version; one elsewhere has an old copy of the file.
+  await waitFor('the records of the processes', async () => {
+    const rows = await db.selectFrom('pepper_holders').select(['process', 'versions']).execute();
+    const known = rows.map(({ process, versions }) => `${process.split(' ')[0]} ${versions}`);
+    return `${known.sort()}` === 'api 2,1,stream 2,1' || `${known}`;
+  });
+  const behind = { process: 'webhooks elsewhere 7', versions: [1] };
+  await db.insertInto('pepper_holders').values(behind).execute();
+  const [listed] = await run('list');
+  expect(listed).toMatchObject({ version: 2, unknownTo: ['webhooks elsewhere 7'] });
+  const lacks = /do not accept version 2 \(webhooks elsewhere 7\): copy .*Nothing has changed/;
+  for (const command of [['add'], ['reseal'], ['retire', '1']]) {
+    expect(await refusalOf(...command)).toMatch(lacks);
+  }
+  // A process that has not said anything for longer does not run.
+  await sql`UPDATE pepper_holders SET seen_at = now() - interval '2 minutes'
+    WHERE process = ${behind.process}`.execute(db);
   await waitFor('the used key to be renewed', async () => (await pepperOf('used')) === 2);
   expect(await pepperOf('idle')).toBe(1);
 

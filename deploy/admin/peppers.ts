@@ -8,6 +8,7 @@ import {
   readPepper,
   VERSION_MAX,
 } from '../../domain/access/pepper.ts';
+import { processesWithout } from '../../domain/access/pepper-holders.ts';
 import { countHashed, countSealed, reseal } from '../../domain/access/reseal.ts';
 import { writeAudit } from '../../domain/accounts/audit.ts';
 import { ConfigError } from '../../lib/config/config.ts';
@@ -15,6 +16,7 @@ import { AdminError, type AdminSession } from './admin-session.ts';
 import { replacePrivateFile } from './private-file.ts';
 
 const PEPPER_BYTES = 32;
+const PROCESSES_NAMED_MAX = 10;
 
 /** The versions of the file, newest first, and what still depends on each. */
 export async function listPeppers({ db }: AdminSession, file: string) {
@@ -24,13 +26,15 @@ export async function listPeppers({ db }: AdminSession, file: string) {
     await countHashed(db),
   ];
   const { version: newest } = readPepperFile(file).current();
-  return versions.map(({ version, activeFromMs }) => ({
+  const unknownTo = await Promise.all(versions.map((one) => processesWithout(db, one.version)));
+  return versions.map(({ version, activeFromMs }, n) => ({
     version,
     state: version === newest ? 'current' : version > newest ? 'waiting' : 'accepted',
     activeFrom: new Date(activeFromMs).toISOString(),
     sealedTexts: sealed.get(version) ?? 0,
     liveKeys: hashed.get(version)?.keys ?? 0,
     keysLastUsed: hashed.get(version)?.lastUsedAt ?? null,
+    unknownTo: unknownTo[n],
   }));
 }
 
@@ -38,6 +42,7 @@ export async function listPeppers({ db }: AdminSession, file: string) {
 export function addPepper(session: AdminSession, file: string, activeInS: number) {
   return changeFile(session, file, 'pepper.added', async (versions) => {
     const version = versions[0]!.version + 1;
+    await refuseUnknown(session, file, version - 1);
     if (versions[0]!.activeFromMs > Date.now()) {
       throw new AdminError(`Version ${version - 1} is not active yet: wait, see "pepper list".`);
     }
@@ -52,10 +57,15 @@ export function addPepper(session: AdminSession, file: string, activeInS: number
   });
 }
 
-/** Seals all secrets again under the current version. @throws AdminError if some are left */
-export async function resealAll({ db, operator }: AdminSession, file: string) {
+/**
+ * Seals all secrets again under the current version.
+ * @throws AdminError if some are left, or if a process could not open them
+ */
+export async function resealAll(session: AdminSession, file: string) {
+  const { db, operator } = session;
   const pepper = readPepperFile(file);
   const { version } = pepper.current();
+  await refuseUnknown(session, file, version);
   const { resealed, skipped } = await reseal(db, pepper);
   const detail = { resealed, skipped };
   const entry = { accountId: null, action: 'pepper.resealed', target: String(version), detail };
@@ -75,6 +85,7 @@ export function retirePepper(session: AdminSession, file: string, version: numbe
     if (version >= current || next === undefined) {
       throw new AdminError(`Version ${version} is in use for new writes: run "pepper add" first.`);
     }
+    await refuseUnknown(session, file, current);
     await refuseUsed(session, version);
     const signedUntil = new Date(next.activeFromMs + GRANT_S * 1_000);
     if (signedUntil.getTime() > Date.now()) {
@@ -84,6 +95,17 @@ export function retirePepper(session: AdminSession, file: string, version: numbe
     }
     return { version, versions: versions.filter((one) => one.version !== version) };
   });
+}
+
+/** Processes read other copies of the file: one that lacks a version refuses what the others write. */
+async function refuseUnknown({ db }: AdminSession, file: string, version: number): Promise<void> {
+  const processes = await processesWithout(db, version);
+  if (processes.length === 0) return;
+  const named = processes.slice(0, PROCESSES_NAMED_MAX).join(', ');
+  throw new AdminError(
+    `${processes.length} running processes do not accept version ${version} (${named}): copy ${file} ` +
+      'to their KEY_PEPPER_FILE, and run this again some seconds later. Nothing has changed.',
+  );
 }
 
 async function refuseUsed({ db }: AdminSession, version: number): Promise<void> {

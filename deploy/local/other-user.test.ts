@@ -189,12 +189,14 @@ describe.skipIf(!isOurs).each(POSTGRES_ROLES)('the role of %s', (role) => {
 /** Tables that each process may read; api and admin read all. */
 const READABLE: Partial<Record<PostgresRole, readonly string[]>> = {
   stream: [
-    ...['access_changes', 'accounts', 'api_keys', 'latency_hours', 'security_events'],
-    ...['stream_processes', 'stream_sessions', 'stream_tickets', 'subscriptions'],
+    ...['access_changes', 'accounts', 'api_keys', 'latency_hours', 'pepper_holders'],
+    ...['security_events', 'stream_processes', 'stream_sessions', 'stream_tickets'],
+    'subscriptions',
   ],
   webhooks: [
     ...['access_changes', 'account_events', 'accounts', 'api_keys', 'latency_hours'],
-    ...['subscriptions', 'webhook_deliveries', 'webhook_endpoints', 'webhook_joined'],
+    ...['pepper_holders', 'subscriptions', 'webhook_deliveries', 'webhook_endpoints'],
+    'webhook_joined',
     ...['webhook_positions', 'webhook_secrets', 'webhook_workers'],
   ],
 };

@@ -10,6 +10,7 @@ import type { Visitor } from './visitor.ts';
  * stranger in the account could change those.
  */
 export type SecurityEvent =
+  | 'password.changed'
   | 'key.created'
   | 'webhook.created'
   | 'webhook.moved'

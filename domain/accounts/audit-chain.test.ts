@@ -183,3 +183,36 @@ test('retention deletes the oldest entries, and the chain continues from its anc
   await sql`DELETE FROM audit_log WHERE account_id = ${account} AND action = 'a.kept1'`.execute(db);
   expect(await verifyAudit(db, account)).toMatchObject({ kind: 'broken' });
 });
+
+test('of each chain the oldest entries go, however many chains cannot give any', async () => {
+  const old = sql`now() - make_interval(days => ${AUDIT_KEPT_DAYS + 1})`;
+  const insert = (account: string | null, action: string, at: ReturnType<typeof sql>) =>
+    sql`INSERT INTO audit_log (account_id, actor, action, at)
+      VALUES (${account}, 'system', ${action}, ${at})`.execute(db);
+  // Young entries come first in the table: more than a call looks at.
+  const young = Array.from({ length: 5 }, () => newId('acc'));
+  for (const account of young) {
+    await insert(account, 'a.young', sql`now()`);
+    await insert(account, 'a.behind', old);
+  }
+  const due = newId('acc');
+  for (const action of ['a.old1', 'a.old2']) await insert(due, action, old);
+  await insert(due, 'a.kept', sql`now()`);
+  expect(await pruneOld(db, { batchRows: 2 })).toMatchObject({ audit_log: 2 });
+  const entries = await readAudit(db, due, { limit: 10 });
+  expect(entries.map(({ action }) => action)).toEqual(['a.kept']);
+  for (const account of [...young, due]) {
+    expect(await verifyAudit(db, account)).toMatchObject({ kind: 'intact' });
+  }
+  expect(await readAudit(db, young[0]!, { limit: 10 })).toHaveLength(2);
+});
+
+test('whoever may call the function deletes no entry of the last 366 days', async () => {
+  const { account } = await fiveEntries();
+  for (const kept of ['0', '-1 year', '1 day']) {
+    const { rows } = await sql<{ deleted: number }>`
+      SELECT prune_audit(${kept}::interval, 1000) AS deleted`.execute(db);
+    expect(rows).toEqual([{ deleted: 0 }]);
+  }
+  expect(await readAudit(db, account, { limit: 10 })).toHaveLength(5);
+});

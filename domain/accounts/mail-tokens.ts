@@ -44,7 +44,7 @@ export function userOfToken(db: Database, token: string, purpose: TokenPurpose) 
   return db
     .selectFrom('mail_tokens as t')
     .innerJoin('users as u', 'u.id', 't.user_id')
-    .select(['u.id', 'u.email', 'u.password_hash'])
+    .select(['u.id', 'u.account_id as accountId', 'u.email', 'u.password_hash'])
     .where('t.hash', '=', hashToken(token))
     .where('t.purpose', '=', purpose)
     .where('t.expires_at', '>', sql<Date>`now()`)

@@ -77,20 +77,6 @@ is.
   };
 }
 
-export function passwordChangedMail(to: string, publicUrl: string): Mail {
-  return {
-    to,
-    subject: 'Your password was changed',
-    text: `The password for this address was changed at ${publicUrl}, and all sessions were signed out.
-
-If it was you, just sign in again; your keys keep working. If it was not you, request a new password
-at once: ${publicUrl}/app/forgotten
-Then sign in, revoke any keys that are not yours
-(${publicUrl}/app/settings/api-keys), and review what was done: GET ${publicUrl}/api/account/audit.
-`,
-  };
-}
-
 /** The mail for an event of the account, e.g. `quota.warning`. */
 export function eventMail(
   to: string,
@@ -124,6 +110,8 @@ function subjectOf(type: string, data: Readonly<Record<string, unknown>>): strin
       return 'Your account has access again';
     case 'account.reopened':
       return 'Your account was reopened';
+    case 'password.changed':
+      return 'Your password was changed';
     case 'key.created':
       return 'A new key was made';
     case 'webhook.created':
@@ -198,6 +186,14 @@ function footerOf(
         `GET ${endpoint}/attempts. Then enable the endpoint: PATCH ${endpoint}\n` +
         `'{"status":"enabled"}'. Once it has answered the test message, have the missed messages sent:\n` +
         `POST ${endpoint}/recover.`
+      );
+    case 'password.changed':
+      return (
+        'All sessions were signed out; your keys keep working. If it was you, just sign in again. If it\n' +
+        `was not you, request a new password at once: ${publicUrl}/app/forgotten\n` +
+        'Then sign in, revoke the keys that are not yours\n' +
+        `(${publicUrl}/app/settings/api-keys), and review what was done:\n` +
+        `GET ${publicUrl}/api/account/audit.`
       );
     case 'key.created':
     case 'webhook.created':

@@ -1,9 +1,10 @@
 import type { Transaction } from 'kysely';
 import { inTurn } from '../../lib/postgres/in-turn.ts';
 import type { Tables } from '../../lib/postgres/tables.ts';
+import { raiseSecurityEvent } from './account-alerts.ts';
 import { erasureTime } from './account-closure.ts';
 import { issueMailToken, useMailToken } from './mail-tokens.ts';
-import { accountClosedMail, passwordChangedMail, resetMail } from './mails.ts';
+import { accountClosedMail, resetMail } from './mails.ts';
 import { lockUser, type UserRow } from './sessions.ts';
 import { setVerified } from './sign-up.ts';
 import {
@@ -63,14 +64,13 @@ function createReset(state: UsersState) {
       });
       if (!isSet) return { kind: 'invalid' };
       await passwordLimiter.forgetUser(email);
-      mails.add(async () => passwordChangedMail(email, publicUrl));
       return { kind: 'ok' };
     },
   };
 }
 
 function createChange(state: UsersState) {
-  const { db, mails, passwords, publicUrl } = state;
+  const { db, passwords } = state;
   return {
     /** Sets a password by the old one, and ends all sessions. */
     async changePassword(
@@ -81,8 +81,7 @@ function createChange(state: UsersState) {
     ): Promise<PasswordChecked | Weak> {
       const checked = await checkAgain(state, userId, old, address);
       if (checked.kind !== 'ok') return checked;
-      const { email } = checked;
-      const hash = await passwords.hashNew(password, email);
+      const hash = await passwords.hashNew(password, checked.email);
       if (hash === undefined) return { kind: 'weak' };
       const isSet = await inTurn(db, userId, async (tx) => {
         const user = await lockUser(tx, userId);
@@ -90,9 +89,7 @@ function createChange(state: UsersState) {
         await setPassword(tx, user, hash, address);
         return true;
       });
-      if (!isSet) return { kind: 'refused' };
-      mails.add(async () => passwordChangedMail(email, publicUrl));
-      return { kind: 'ok' };
+      return { kind: isSet ? 'ok' : 'refused' };
     },
 
     /** Checks a signed-in user's password again, before an action that cannot be undone. */
@@ -107,6 +104,7 @@ function createChange(state: UsersState) {
   };
 }
 
+/** Sets a password, ends all sessions and tokens, and raises the event that is mailed. */
 async function setPassword(
   tx: Transaction<Tables>,
   user: UserRow,
@@ -117,6 +115,12 @@ async function setPassword(
   await tx.deleteFrom('sessions').where('user_id', '=', user.id).execute();
   await tx.deleteFrom('mail_tokens').where('user_id', '=', user.id).execute();
   await auditUser(tx, user, 'password.changed', address);
+  const at = new Date().toISOString();
+  await raiseSecurityEvent(tx, user.account_id, {
+    type: 'password.changed',
+    occurrence: `${user.id}/${at}`,
+    data: { email: user.email, address, at },
+  });
 }
 
 /**

@@ -6,8 +6,9 @@ import type { Seal } from '../access/sealing.ts';
 import { raiseSecurityEvent, type SecurityEvent } from './account-alerts.ts';
 import type { Attempts, Limited } from './attempts.ts';
 import { type AccountRequest, writeAudit } from './audit.ts';
+import { isFactorOn } from './factor-state.ts';
 import { countRecoveryCodes, replaceRecoveryCodes, useRecoveryCode } from './recovery-codes.ts';
-import { endOtherSessions, type Session } from './sessions.ts';
+import { endOtherSessions, lockUser, type Session } from './sessions.ts';
 import { newTotpSecret, totpSetup, totpStep } from './totp.ts';
 
 /** A set-up must be confirmed within this time. */
@@ -114,6 +115,8 @@ function confirmSetup(
 ): Promise<Confirmed> {
   const { userId } = session;
   return inTurn(db, session.accountId, async (tx): Promise<Confirmed> => {
+    // A sign-in that is under way, in any process, comes before this or after it.
+    await lockUser(tx, userId);
     const row = await tx
       .selectFrom('second_factors')
       .select('sealed')
@@ -224,15 +227,7 @@ function createCodeCheck({ db, seal, attempts }: SecondFactorsDeps) {
   return {
     check,
     /** Whether a second factor of the user is in force. */
-    async isOn(userId: string): Promise<boolean> {
-      const row = await db
-        .selectFrom('second_factors')
-        .select('user_id')
-        .where('user_id', '=', userId)
-        .where('confirmed_at', 'is not', null)
-        .executeTakeFirst();
-      return row !== undefined;
-    },
+    isOn: (userId: string): Promise<boolean> => isFactorOn(db, userId),
     /** Proves the second factor for the next 10 minutes of a session. */
     async prove(session: Session, code: string, address: string): Promise<CodeChecked> {
       const checked = await check(ownerOf(session, address), code);

@@ -5,6 +5,7 @@ import { raiseNewAddress } from './account-alerts.ts';
 import { erasureTime } from './account-closure.ts';
 import type { Limited } from './attempts.ts';
 import { writeAudit } from './audit.ts';
+import { isFactorOn } from './factor-state.ts';
 import {
   beginSession,
   type FactorState,
@@ -25,7 +26,7 @@ export type SignedIn =
   | { readonly kind: 'closed'; readonly erasedAt: Date }
   | Limited;
 
-/** Begins a session after a right password, unless the account or user has changed since. */
+/** Begins a session after a right password, unless the account, user or second factor has changed since. */
 export async function beginSignedInSession(
   tx: Transaction<Tables>,
   known: Pick<UserRow, 'id' | 'password_hash'>,
@@ -47,6 +48,8 @@ export async function beginSignedInSession(
   if (account.closed_at !== null) {
     return { kind: 'closed', erasedAt: erasureTime(account.closed_at) };
   }
+  // Confirming a second factor ends all other sessions, so one without it must not begin afterwards.
+  if (!factor.isOn && (await isFactorOn(tx, user.id))) return { kind: 'code_required' };
   const isNew = await rememberNetwork(tx, user.id, networkOf(visitor.address));
   // The first sign-in of all is expected.
   if (isNew && user.last_sign_in_at !== null) await raiseNewAddress(tx, user, visitor);

@@ -15,6 +15,7 @@ import {
   checkAgain,
   findUser,
   limitMail,
+  noteRefusedSignIn,
   type UsersState,
   type Weak,
 } from './user-checks.ts';
@@ -83,7 +84,10 @@ export function createSignUp(state: UsersState) {
       if (proof.sessionUserId !== known.id) {
         if (proof.password === undefined) return { kind: 'unproven' };
         const checked = await checkAgain(state, known.id, proof.password, proof.address);
-        if (checked.kind === 'refused') return { kind: 'unproven' };
+        if (checked.kind === 'refused') {
+          noteRefusedSignIn(known, 'password_wrong', proof.address);
+          return { kind: 'unproven' };
+        }
         if (checked.kind !== 'ok') return checked;
         hash = checked.hash;
       }

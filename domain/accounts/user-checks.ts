@@ -3,6 +3,7 @@ import type { MailQueue } from '../../lib/mail/mail-queue.ts';
 import type { Database } from '../../lib/postgres/database.ts';
 import type { Tables } from '../../lib/postgres/tables.ts';
 import { networkOf } from '../access/network-of.ts';
+import { noteAccountEvent } from '../access/security-events.ts';
 import type { Attempts, Limited } from './attempts.ts';
 import { writeAudit } from './audit.ts';
 import { createPasswordLimiter } from './password-limiter.ts';
@@ -77,6 +78,19 @@ export function limitMail(
   address: string,
 ): Promise<Limited | undefined> {
   return attempts.take(['mailFromNetwork', networkOf(address)], ['mailToUser', email]);
+}
+
+/**
+ * Notes a wrong password or code for the audit log of the account that it was tried for. Whoever
+ * tries is not signed in, so nobody else would show it to the owner.
+ */
+export function noteRefusedSignIn(
+  { id, accountId }: { readonly id: string; readonly accountId: string },
+  event: 'password_wrong' | 'code_wrong',
+  address: string,
+): void {
+  const [action, actor] = ['sign_in.refused', 'anyone'];
+  noteAccountEvent({ accountId, action, actor, event, target: id, address });
 }
 
 export function auditUser(tx: Transaction<Tables>, user: UserRow, action: string, address: string) {

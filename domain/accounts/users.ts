@@ -2,7 +2,7 @@ import { inTurn } from '../../lib/postgres/in-turn.ts';
 import { createPasswordChanges } from './password-changes.ts';
 import { beginSignedInSession, type SignedIn } from './sign-in.ts';
 import { createSignUp } from './sign-up.ts';
-import { findUser, openUsersState, type UsersDeps } from './user-checks.ts';
+import { findUser, noteRefusedSignIn, openUsersState, type UsersDeps } from './user-checks.ts';
 import type { Visitor } from './visitor.ts';
 
 export type Users = ReturnType<typeof createUsers>;
@@ -31,14 +31,21 @@ export function createUsers(deps: UsersDeps) {
       if (limited !== undefined) return limited;
       const user = await findUser(db, email);
       const isRight = await passwords.verify(password, user?.password_hash);
-      if (user === undefined || !isRight) return { kind: 'refused' };
+      if (user === undefined) return { kind: 'refused' };
+      const owner = { id: user.id, accountId: user.account_id };
+      if (!isRight) {
+        noteRefusedSignIn(owner, 'password_wrong', address);
+        return { kind: 'refused' };
+      }
       await passwordLimiter.wasRight(email, address);
       const isOn = await secondFactors.isOn(user.id);
       if (isOn) {
         if (code === undefined) return { kind: 'code_required' };
-        const owner = { userId: user.id, accountId: user.account_id, address };
-        const checked = await secondFactors.check(owner, code);
-        if (checked.kind === 'refused') return { kind: 'code_refused' };
+        const checked = await secondFactors.check({ userId: user.id, ...owner, address }, code);
+        if (checked.kind === 'refused') {
+          noteRefusedSignIn(owner, 'code_wrong', address);
+          return { kind: 'code_refused' };
+        }
         if (checked.kind !== 'ok') return checked;
       }
       const factor = { isOn, isFresh: isOn };

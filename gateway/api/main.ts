@@ -2,6 +2,7 @@ import { createKeyUse } from '../../domain/access/key-use.ts';
 import { openKeyring } from '../../domain/access/keyring.ts';
 import { openMeter } from '../../domain/access/meter.ts';
 import { type Pepper, readPepper } from '../../domain/access/pepper.ts';
+import { startPepperHolder } from '../../domain/access/pepper-holders.ts';
 import { startSecurityLog } from '../../domain/accounts/security-log.ts';
 import {
   checkOverridesFile,
@@ -98,6 +99,8 @@ function openAccess(config: Config, life: Lifecycle) {
   waitForTables(background, life);
   const security = startSecurityLog({ db: background, process: 'api', log });
   life.onStop('security log', security.close);
+  const holder = startPepperHolder({ db: background, pepper, kind: 'api', log });
+  life.onStop('record of the pepper', holder.close);
   const keyUse = createKeyUse({ db: background, log });
   life.onStop('key use', keyUse.close);
   const dedicated = openDedicated(db, config.dedicated);

@@ -245,7 +245,7 @@ function openAccess({ config, life }: StreamOptions) {
   const accounts = createAccountConnections(keyring, Date.now, life.log);
   life.onStop('accounts', accounts.close);
   const records = openConnectionRecords({
-    ...{ databaseUrl, namespace, log: life.log },
+    ...{ databaseUrl, namespace, pepper, log: life.log },
     latency: receiveToSend,
   });
   life.onStop('records', records.close);

@@ -46,6 +46,7 @@ const TYPES: ReadonlyMap<string, string> = new Map([
   ['date', 'Day'],
   ['double precision', 'number'],
   ['integer', 'number'],
+  ['integer[]', 'number[]'],
   ['jsonb', 'Json'],
   ['text', 'string'],
   ['text[]', 'string[]'],

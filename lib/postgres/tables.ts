@@ -74,6 +74,7 @@ export interface Tables {
     head_hash: Defaulted<Buffer>;
     anchor_id: Defaulted<Big>;
     anchor_hash: Defaulted<Buffer>;
+    oldest_at: Date | null;
   };
   audit_log: {
     id: GeneratedAlways<string>;
@@ -169,6 +170,11 @@ export interface Tables {
     attempts: Defaulted<number>;
     next_at: Defaulted<Date>;
     parked_at: Date | null;
+  };
+  pepper_holders: {
+    process: string;
+    versions: number[];
+    seen_at: Defaulted<Date>;
   };
   recovery_codes: {
     hash: Buffer;

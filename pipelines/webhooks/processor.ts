@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { followAccessChanges } from '../../domain/access/access-changes.ts';
 import { readPepper } from '../../domain/access/pepper.ts';
+import { startPepperHolder } from '../../domain/access/pepper-holders.ts';
 import { createSeal } from '../../domain/access/sealing.ts';
 import { startLatencyLog } from '../../domain/service/latency-log.ts';
 import { openSender } from '../../domain/webhooks/send/webhook-sender.ts';
@@ -115,6 +116,9 @@ function openDelivery(context: WebhooksContext, isAssigned: (partition: number) 
   });
   const latencies = startLatencyLog({ db, channel: 'webhook', histogram: sinceReceived, log });
   life.onStop('latencies', latencies.close);
+  const pepper = readPepper(config.pepperPath);
+  const holder = startPepperHolder({ db, pepper, kind: 'webhooks', log });
+  life.onStop('record of the pepper', holder.close);
   const health = createEndpointHealth(db, log);
   const sender = openSender({
     ...config.egress,
@@ -129,7 +133,7 @@ function openDelivery(context: WebhooksContext, isAssigned: (partition: number) 
   const notices = createWaitingLimitNotices(db, log);
   const endpoints = createEndpointRegistry({
     pool,
-    seal: createSeal(readPepper(config.pepperPath)),
+    seal: createSeal(pepper),
     log,
     hasRoom: waiting.hasRoom,
     onDiscarded: notices.onDiscarded,

@@ -53,6 +53,7 @@ GRANT EXECUTE ON FUNCTION prune_audit(interval, integer) TO pillole_api;
 
 GRANT SELECT ON accounts, subscriptions, api_keys TO pillole_stream, pillole_webhooks;
 GRANT SELECT, DELETE, UPDATE ON access_changes TO pillole_stream, pillole_webhooks;
+GRANT SELECT, INSERT, UPDATE, DELETE ON pepper_holders TO pillole_stream, pillole_webhooks;
 
 GRANT UPDATE (last_used_at, last_used_address, hash, pepper) ON api_keys TO pillole_stream;
 GRANT SELECT, INSERT, UPDATE ON security_events TO pillole_stream;

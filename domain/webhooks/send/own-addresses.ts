@@ -14,6 +14,8 @@ export interface OwnAddresses {
 
 /** Addresses at which customers find the services. */
 const PUBLIC = ['PUBLIC_URL', 'INGEST_URL', 'STREAM_URL', 'DEDICATED_URL'];
+/** Where the processes listen for customers. */
+const BINDS = ['API_HOST', 'INGEST_HOST', 'STREAM_HOST', 'DEDICATED_HOST'];
 /** Addresses of engines, the mail server and the egress proxy. */
 const INTERNAL = [
   ...['SCHEMA_REGISTRY_URL', 'CLICKHOUSE_URL', 'DATABASE_URL', 'SMTP_URL'],
@@ -50,8 +52,16 @@ export function readOwnAddresses(reader: ConfigReader): OwnAddresses {
   return {
     ports: new Set([...urls.map(portOf), ...readPorts(reader)]),
     hosts: new Set(urls.filter((url) => !isHere(url)).map(({ hostname }) => hostname)),
-    isPublic: !publicUrls.every(isHere),
+    isPublic: !publicUrls.every(isHere) || isLaidOpen(reader),
   };
+}
+
+/** Whether a process listens for other machines, or a proxy is in front, whatever the URLs say. */
+function isLaidOpen(reader: ConfigReader): boolean {
+  const hosts = BINDS.map((name) => reader.text(name, '127.0.0.1'));
+  return (
+    hosts.some((host) => !isLoopback(host)) || /[^\s,]/.test(reader.text('TRUSTED_PROXIES', ''))
+  );
 }
 
 /** Whether an address is one of a network interface of this machine, e.g. the public one. */

@@ -1,9 +1,11 @@
+import { sql } from 'kysely';
 import { Secret, TOTP } from 'otpauth';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { ATTEMPT_LIMITS } from '../../../domain/accounts/attempts.ts';
 import { RECOVERY_CODES } from '../../../domain/accounts/recovery-codes.ts';
 import type { Database } from '../../../lib/postgres/database.ts';
 import { openTestDatabase } from '../../../testing/accounts.ts';
+import { blockedBehind, holdRows } from '../../../testing/blocked.ts';
 import { waitFor } from '../../../testing/wait.ts';
 import { type AccountApi, openAccountApi } from '../testing/account-api.ts';
 import { type Customer, mailsTo, PASSWORD } from '../testing/customer.ts';
@@ -124,6 +126,25 @@ describe('setting up', () => {
     await mallory.signIn();
     const begun = await mallory.send('POST', '/api/second-factor', { password: PASSWORD });
     expect([begun.status, begun.body.code]).toEqual([403, 'email_unverified']);
+  });
+
+  test('also stops a sign-in that began before it, and would end after it', async () => {
+    const customer = await accounts.customer('racing');
+    await customer.send('POST', '/api/second-factor', { password: PASSWORD });
+    const { id } = (await customer.send('GET', '/api/session')).body.user;
+    const held = await holdRows(db, sql`SELECT FROM users WHERE id = ${id} FOR NO KEY UPDATE`);
+    onTestFinished(held.release);
+    const body = { email: customer.email, password: PASSWORD };
+    const signingIn = customer.send('POST', '/api/session', body);
+    await waitFor('the sign-in to wait', async () => (await blockedBehind(held)) > 0);
+    await db
+      .updateTable('second_factors')
+      .set({ confirmed_at: new Date() })
+      .where('user_id', '=', id)
+      .execute();
+    await held.release();
+    const { status, body: refusal } = await signingIn;
+    expect([status, refusal.code]).toEqual([401, 'second_factor_required']);
   });
 
   test('is void if it is not confirmed within 10 minutes', async () => {

@@ -111,6 +111,12 @@ test('refusals and actions are counted and shown, and an account sees its own, w
     const reasons = own.map(({ detail }) => (detail as { reason: string }).reason);
     return reasons.includes('csrf_token_invalid') || `${reasons}`;
   });
+  const tried = await waitFor('the entry of the wrong password', async () => {
+    const found = await auditOf(session.account, 'sign_in.refused');
+    return found.length > 0 && found;
+  });
+  const reason = { reason: 'password_wrong', count: 1 };
+  expect(tried).toMatchObject([{ actor: 'anyone', target: session.user.id, detail: reason }]);
   const tested = await waitFor('the entry of the test message', async () => {
     const found = await auditOf(session.account, 'webhook.tested');
     return found.length > 0 && found;

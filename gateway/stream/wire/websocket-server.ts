@@ -185,7 +185,7 @@ function addWebSocket(
       const handshake: Handshake = {
         address: addressOf(res, req, clientAddress),
         codec: SUBPROTOCOLS.get(subprotocol) ?? JSON_CODEC,
-        origin: req.getHeader('origin'),
+        origin: headerOf(req, 'origin'),
         key: headerOf(req, 'x-api-key'),
         ticket: req.getQuery('ticket'),
         isElsewhere: req.getUrl() !== path,
