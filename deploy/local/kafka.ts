@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { packageRoot } from '../../lib/files/package-root.ts';
 import { writeFileAtomically } from '../../lib/files/write-file.ts';
+import { archiveArguments, ensureArchive } from './class-archive.ts';
 import type { EmbeddedEngine, EngineDeps } from './embedded-engine.ts';
 import { findJava } from './java.ts';
 import { kafkaAnswers } from './kafka-ready.ts';
@@ -29,7 +30,13 @@ export async function embeddedKafka(deps: EngineDeps): Promise<EmbeddedEngine> {
   const port = await deps.ports.allocate('kafka', preferredPorts.kafka);
   const controllerPort = await deps.ports.allocate('kafka-controller', preferredPorts.controller);
   const node = { id: 1, port, controllerPort };
-  return embeddedNode(deps, { node, nodes: [node], clusterId: newClusterId() });
+  const of = { node, nodes: [node], clusterId: newClusterId() };
+  const classes = classesOf(await downloadJars(deps));
+  // The engine's own ports, which are still free.
+  await ensureArchive('kafka', classes, deps, (data, args) =>
+    embeddedNode({ ...deps, layout: { ...deps.layout, data: () => data } }, of, args),
+  );
+  return embeddedNode(deps, of);
 }
 
 export const newClusterId = (): string => randomBytes(16).toString('base64url').replace(/^-/, 'A');
@@ -37,6 +44,7 @@ export const newClusterId = (): string => randomBytes(16).toString('base64url').
 /**
  * Prepares one node of a cluster, with the jars from Maven.
  * @param of all `nodes`, and the cluster's id, which counts if the node has no log yet
+ * @param args of the JVM, in place of those that use the archive of classes
  */
 export async function embeddedNode(
   deps: Pick<EngineDeps, 'layout' | 'javaHome' | 'report' | 'signal'>,
@@ -45,9 +53,11 @@ export async function embeddedNode(
     readonly nodes: readonly KafkaNode[];
     readonly clusterId: string;
   },
+  args?: readonly string[],
 ): Promise<EmbeddedEngine> {
   const java = findJava(deps.javaHome);
-  const jvm = jvmArguments(await downloadJars(deps));
+  const jars = await downloadJars(deps);
+  const jvm = jvmArguments(jars);
   const folder = deps.layout.data('kafka');
   mkdirSync(folder, { recursive: true });
   const logDir = path.join(folder, 'log');
@@ -59,7 +69,8 @@ export async function embeddedNode(
     const config = path.join(folder, 'format.properties');
     writeFileAtomically(config, propertiesOf(temporary));
     const format = ['kafka.tools.StorageTool', 'format', '-t', of.clusterId, '-c', config];
-    await promisify(execFile)(java, [...jvm, ...format], { signal: deps.signal });
+    const archived = archiveArguments(classesOf(jars));
+    await promisify(execFile)(java, [...archived, ...jvm, ...format], { signal: deps.signal });
     renameSync(temporary, logDir);
   }
   const config = path.join(folder, 'server.properties');
@@ -69,7 +80,7 @@ export async function embeddedNode(
     address,
     child: () => ({
       command: java,
-      args: [...jvm, 'kafka.Kafka', config],
+      args: [...(args ?? archiveArguments(classesOf(jars))), ...jvm, 'kafka.Kafka', config],
       stopTimeoutMs: STOP_TIMEOUT_MS,
     }),
     isReady: () => kafkaAnswers(address),
@@ -94,6 +105,8 @@ async function downloadJars({
   );
   return jars;
 }
+
+const classesOf = (jars: string) => `${jars}-classes`;
 
 function jvmArguments(jars: string): string[] {
   const logging = pathToFileURL(path.join(HERE, 'kafka-log4j2.properties')).href;

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { extract } from 'tar';
+import { archiveArguments, ensureArchive } from './class-archive.ts';
 import type { EmbeddedEngine, EngineDeps } from './embedded-engine.ts';
 import { findJava } from './java.ts';
 import { fillOnce, runMaven } from './maven.ts';
@@ -30,15 +31,29 @@ export async function embeddedRegistry(deps: EngineDeps): Promise<EmbeddedEngine
     await extract({ file: archive, cwd: folder });
     rmSync(archive);
   });
+  const classes = `${app}-classes`;
+  const open = (folder: string, args: readonly string[]) =>
+    registryIn({ java, app, folder, port, args });
+  await ensureArchive('registry', classes, deps, async (data, args) => open(data, args));
+  return open(layout.data('registry'), archiveArguments(classes));
+}
+
+function registryIn(of: {
+  readonly java: string;
+  readonly app: string;
+  readonly folder: string;
+  readonly port: number;
+  readonly args: readonly string[];
+}): EmbeddedEngine {
+  const { java, app, folder, port, args } = of;
   const jar = path.join(app, `apicurio-registry-app-${VERSION}-runner.jar`);
-  const folder = layout.data('registry');
   mkdirSync(folder, { recursive: true });
   const address = `http://127.0.0.1:${port}/apis/ccompat/v7`;
   return {
     address,
     child: () => ({
       command: java,
-      args: [...jvmArguments(folder, port), '-jar', jar],
+      args: [...args, ...jvmArguments(folder, port), '-jar', jar],
       cwd: folder,
     }),
     isReady: () => answers200(`${address}/subjects`),

@@ -75,6 +75,14 @@ describe('repeat window', () => {
     expect(window.observe(pill('x', 1), 3)).toBe('repeat');
   });
 
+  test('ids that are long or not Latin count like others; a symbol is part of the identity', () => {
+    const window = createRepeatWindow(10, false);
+    const ids = ['x'.repeat(128), 'x'.repeat(127), '取引-1', '取引-2', 'é'];
+    for (const [at, id] of ids.entries()) expect(window.observe(pill(id), at)).toBe('first');
+    for (const [at, id] of ids.entries()) expect(window.observe(pill(id), 5 + at)).toBe('repeat');
+    expect(window.observe({ ...pill('é'), symbol: 'B' }, 10)).toBe('first');
+  });
+
   test('at the size in use, memory is bounded by the window', () => {
     const window = createRepeatWindow(32_768, false);
     for (let offset = 0; offset < 100_000; offset += 1) window.observe(pill(`p${offset}`), offset);

@@ -1,43 +1,64 @@
-import { identityOf, isSameContent, type Pill, type PillContent } from '../../schemas/pill.ts';
+import { createNames } from '../../lib/columns/names.ts';
+import { createRowIndex, hashText, NO_ROW } from '../../lib/columns/row-index.ts';
+import { createTextColumn } from '../../lib/columns/text-column.ts';
+import { isSameContent, type Pill, type PillContent } from '../../schemas/pill.ts';
+
+/** Characters of an id in its row: a UUID and some more. Longer ids cost a string each. */
+export const ID_WIDTH = 40;
 
 /**
  * Remembers the identities of the last offsets of one partition. A decision depends only on the last `size` offsets, so a process that starts
  * at offset o decides like all others once it has read from o − size.
+ *
+ * One row for each record, in columns: as objects, every process had some 400,000 of them, which
+ * every collection of garbage followed.
  * @param size in offsets; 32,768 unless the topic settings differ
- * @param compareContent whether to keep contents, for `conflict`; about 250 bytes per identity
+ * @param compareContent whether to keep contents, for `conflict`
  */
 export function createRepeatWindow(size: number, compareContent: boolean) {
-  /**
-   * By identity; `content` is the content of its first record in the chain, with which later
-   * records are compared.
-   */
-  const entries = new Map<string, { offset: number; readonly content: PillContent | undefined }>();
-  // One slot per offset with its identity, so that the entry can be removed with the offset.
-  const slotKeys: (string | undefined)[] = new Array(size);
-  const slotOffsets = new Float64Array(size).fill(-1);
-  let evictedUntil = -1;
+  // The record that is observed has a row besides those of the `size` offsets before it.
+  const rows = size + 1;
+  const offsets = new Float64Array(rows);
+  const hashes = new Int32Array(rows);
+  const symbols = new Uint32Array(rows);
+  const ids = createTextColumn(rows, ID_WIDTH);
+  const names = createNames();
+  const contents = compareContent ? createContents(rows) : undefined;
+  /** The newest row of each identity; the others only wait until they leave. */
+  const index = createRowIndex(rows);
+  const isNewest = new Uint8Array(rows);
+  let head = 0;
+  let used = 0;
+  let count = 0;
 
+  const unindex = (row: number) => {
+    index.remove(hashes[row]!, row);
+    isNewest[row] = 0;
+    count -= 1;
+  };
   const evictBefore = (offset: number) => {
-    const from = Math.max(evictedUntil + 1, 0);
-    const until = offset - size - 1; // the last offset that is out of the window
-    if (until < from) return;
-    // After a hole longer than the window, one round over the slots reaches all expired ones.
-    const rounds = Math.min(until - from + 1, size);
-    for (let at = until - rounds + 1; at <= until; at += 1) {
-      const slot = at % size;
-      const key = slotKeys[slot];
-      const held = slotOffsets[slot]!;
-      if (key === undefined || held > until) continue;
-      if (entries.get(key)?.offset === held) entries.delete(key);
-      slotKeys[slot] = undefined;
+    while (used > 0 && offsets[head]! < offset) {
+      if (isNewest[head] === 1) unindex(head);
+      names.release(symbols[head]!);
+      ids.clear(head);
+      contents?.clear(head);
+      head = head + 1 === rows ? 0 : head + 1;
+      used -= 1;
     }
-    evictedUntil = until;
+  };
+  const find = (hash: number, symbol: number, id: string): number => {
+    let row = index.first(hash);
+    while (row !== NO_ROW) {
+      if (hashes[row] === hash && symbols[row] === symbol && ids.has(row, id)) return row;
+      row = index.next(row);
+    }
+    return NO_ROW;
   };
 
   return {
-    /** Number of identities in the window; never more than its size. */
+    /** Number of identities in the window; never more than its size and one. */
     get count() {
-      return entries.size;
+      return count;
     },
     /**
      * Adds the valid record at `offset` (ascending), itself a repeat or not.
@@ -45,30 +66,60 @@ export function createRepeatWindow(size: number, compareContent: boolean) {
      *   its content differs, else `first`
      */
     observe(pill: Pill, offset: number): 'first' | 'repeat' | 'conflict' {
-      evictBefore(offset);
-      const key = identityOf(pill);
-      const slot = offset % size;
-      const known = entries.get(key);
-      // The slot still holds offset − size, which is inside the window only for this record.
-      const leaving = slotKeys[slot];
-      if (leaving !== undefined && leaving !== key) {
-        if (entries.get(leaving)?.offset === slotOffsets[slot]) entries.delete(leaving);
+      evictBefore(offset - size);
+      const hash = hashText(pill.id, hashText(pill.symbol));
+      const symbol = names.take(pill.symbol);
+      const known = find(hash, symbol, pill.id);
+      const row = head + used >= rows ? head + used - rows : head + used;
+      used += 1;
+      offsets[row] = offset;
+      hashes[row] = hash;
+      symbols[row] = symbol;
+      ids.set(row, pill.id);
+      // Later records are compared with the content of the first one in the chain.
+      const same = known === NO_ROW || contents === undefined || contents.isSame(known, pill);
+      if (known === NO_ROW) contents?.set(row, pill);
+      else {
+        contents?.copy(known, row);
+        unindex(known);
       }
-      slotKeys[slot] = key;
-      slotOffsets[slot] = offset;
-      if (known === undefined) {
-        entries.set(key, { offset, content: compareContent ? contentOf(pill) : undefined });
-        return 'first';
-      }
-      known.offset = offset;
-      const same = known.content === undefined || isSameContent(known.content, pill);
+      index.add(hash, row);
+      isNewest[row] = 1;
+      count += 1;
+      if (known === NO_ROW) return 'first';
       return same ? 'repeat' : 'conflict';
     },
   };
 }
 
-// Not the record itself, because a direct producer decides its size.
-function contentOf(pill: Pill): PillContent {
-  const { timestamp, gross_spread_percent, market_state, confidence } = pill;
-  return { timestamp, gross_spread_percent, market_state, confidence };
+function createContents(rows: number) {
+  const timestamps = new Float64Array(rows);
+  const spreads = new Float64Array(rows);
+  const confidences = new Float64Array(rows);
+  const states = new Uint32Array(rows);
+  const names = createNames();
+  return {
+    set(row: number, pill: PillContent): void {
+      timestamps[row] = pill.timestamp;
+      spreads[row] = pill.gross_spread_percent;
+      confidences[row] = pill.confidence;
+      states[row] = names.take(pill.market_state);
+    },
+    copy(from: number, to: number): void {
+      timestamps[to] = timestamps[from]!;
+      spreads[to] = spreads[from]!;
+      confidences[to] = confidences[from]!;
+      states[to] = names.take(names.nameOf(states[from]!));
+    },
+    isSame(row: number, pill: PillContent): boolean {
+      const content = {
+        timestamp: timestamps[row]!,
+        gross_spread_percent: spreads[row]!,
+        market_state: names.nameOf(states[row]!),
+        confidence: confidences[row]!,
+      };
+      return isSameContent(content, pill);
+    },
+    clear: (row: number): void => void names.release(states[row]!),
+  };
 }

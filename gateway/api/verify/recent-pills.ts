@@ -1,4 +1,6 @@
 import type { EffectivePill } from '../../../domain/order/judge.ts';
+import { createPillColumns } from '../../../domain/order/pill-columns.ts';
+import { createRowIndex, hashText, NO_ROW } from '../../../lib/columns/row-index.ts';
 import { isSameContent, type Pill } from '../../../schemas/pill.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
 
@@ -6,39 +8,58 @@ import type { Micros } from '../../../schemas/timestamp.ts';
 export interface RecentPill {
   readonly pill: EffectivePill;
   /** With the same content. */
-  repeats: number;
+  readonly repeats: number;
   /** With other content, which had no effect. */
-  conflicts: number;
+  readonly conflicts: number;
 }
-
-/** Empty slots are cut off in batches: slicing takes time in proportion to the array's length. */
-const CUT_AT = 4_096;
 
 export type RecentPills = ReturnType<typeof createRecentPills>;
 
-/** Holds the newest pills with effect, by identity. @param pillsMax over all partitions */
+/**
+ * Holds the newest pills with effect, by identity, in columns: as objects, each collection of garbage
+ * followed some 500,000 of them. @param pillsMax over all partitions
+ */
 export function createRecentPills(pillsMax: number) {
-  const bySymbol = new Map<string, Map<string, RecentPill>>();
   const starts = new Map<number, number>();
-  let queue: (EffectivePill | undefined)[] = [];
+  // A ring: the oldest pill leaves after another was added.
+  const rows = pillsMax + 1;
+  const columns = createPillColumns();
+  const hashes = new Int32Array(rows);
+  const repeats = new Uint32Array(rows);
+  const conflicts = new Uint32Array(rows);
+  const index = createRowIndex(rows);
+  const bySymbol = createChains(rows);
   let head = 0;
+  let used = 0;
 
-  const dropOldest = () => {
-    const { symbol, id, partition, offset } = queue[head]!;
-    queue[head] = undefined;
-    head += 1;
-    starts.set(partition, offset + 1);
-    const pills = bySymbol.get(symbol);
-    pills?.delete(id);
-    if (pills?.size === 0) bySymbol.delete(symbol);
-    if (head >= CUT_AT && head * 2 >= queue.length) {
-      queue = queue.slice(head);
-      head = 0;
+  const find = (symbol: number, name: string, id: string): number => {
+    const hash = hashText(id, hashText(name));
+    let row = index.first(hash);
+    while (row !== NO_ROW) {
+      const isSame = hashes[row] === hash && columns.symbolOf(row) === symbol;
+      if (isSame && columns.hasId(row, id)) return row;
+      row = index.next(row);
     }
+    return NO_ROW;
   };
-  const count = (known: RecentPill, pill: Pill) => {
-    if (isSameContent(known.pill, pill)) known.repeats += 1;
-    else known.conflicts += 1;
+  const findNamed = (name: string, id: string): number => {
+    const symbol = columns.names.find(name);
+    return symbol === undefined ? NO_ROW : find(symbol, name, id);
+  };
+  const dropOldest = () => {
+    starts.set(columns.partitionOf(head), columns.offsetOf(head) + 1);
+    index.remove(hashes[head]!, head);
+    bySymbol.drop(columns.symbolOf(head), head);
+    columns.clear(head);
+    head = head + 1 === rows ? 0 : head + 1;
+    used -= 1;
+  };
+  const count = (row: number, pill: Pill) => {
+    if (isSameContent(columns.get(row), pill)) repeats[row]! += 1;
+    else conflicts[row]! += 1;
+  };
+  const recentAt = (row: number): RecentPill => {
+    return { pill: columns.get(row), repeats: repeats[row]!, conflicts: conflicts[row]! };
   };
 
   return {
@@ -46,36 +67,74 @@ export function createRecentPills(pillsMax: number) {
     begin: (partition: number, offset: number) => void starts.set(partition, offset),
     /** Adds a pill; the oldest one is evicted if there is no room. */
     append(pill: EffectivePill) {
-      const { symbol, id } = pill;
-      let pills = bySymbol.get(symbol);
-      if (pills === undefined) {
-        pills = new Map();
-        bySymbol.set(symbol, pills);
-      }
-      const known = pills.get(id);
+      const known = findNamed(pill.symbol, pill.id);
       // Beyond the repeat window an identity has effect again; the first pill stays the published one.
-      if (known !== undefined) count(known, pill);
-      else {
-        pills.set(id, { pill, repeats: 0, conflicts: 0 });
-        queue.push(pill);
-        if (queue.length - head > pillsMax) dropOldest();
-      }
+      if (known !== NO_ROW) return count(known, pill);
+      const row = head + used >= rows ? head + used - rows : head + used;
+      used += 1;
+      columns.set(row, pill);
+      hashes[row] = hashText(pill.id, hashText(pill.symbol));
+      repeats[row] = 0;
+      conflicts[row] = 0;
+      index.add(hashes[row]!, row);
+      bySymbol.add(columns.symbolOf(row), row);
+      if (used > pillsMax) dropOldest();
     },
     /** Counts a repeat or conflict of an identity. */
     repeat(pill: Pill) {
-      const known = bySymbol.get(pill.symbol)?.get(pill.id);
-      if (known !== undefined) count(known, pill);
+      const known = findNamed(pill.symbol, pill.id);
+      if (known !== NO_ROW) count(known, pill);
     },
-    find: (symbol: string, id: string) => bySymbol.get(symbol)?.get(id),
+    find(symbol: string, id: string): RecentPill | undefined {
+      const row = findNamed(symbol, id);
+      return row === NO_ROW ? undefined : recentAt(row);
+    },
     /** Finds the pills of all symbols. */
-    findAll: (id: string) => [...bySymbol.values()].flatMap((pills) => pills.get(id) ?? []),
+    findAll: (id: string): RecentPill[] =>
+      [...bySymbol.symbols()].flatMap((symbol) => {
+        const row = find(symbol, columns.names.nameOf(symbol), id);
+        return row === NO_ROW ? [] : [recentAt(row)];
+      }),
     /** The pills of one symbol, in log order. */
-    ofSymbol: (symbol: string): Iterable<RecentPill> => bySymbol.get(symbol)?.values() ?? [],
+    ofSymbol(name: string): RecentPill[] {
+      const symbol = columns.names.find(name);
+      return symbol === undefined ? [] : bySymbol.rowsOf(symbol).map(recentAt);
+    },
     /** By partition, the first offset from which all pills are held. */
     starts: starts as ReadonlyMap<number, number>,
     /** Receive time of the oldest pill held. */
     get oldestAt(): Micros | undefined {
-      return queue[head]?.received_at;
+      return used === 0 ? undefined : columns.receivedAtOf(head);
+    },
+  };
+}
+
+/** The rows of each symbol, oldest first; rows leave in the order in which they were added. */
+function createChains(rows: number) {
+  const next = new Int32Array(rows);
+  const first = new Map<number, number>();
+  const last = new Map<number, number>();
+  return {
+    symbols: (): Iterable<number> => first.keys(),
+    add(symbol: number, row: number): void {
+      const before = last.get(symbol);
+      if (before === undefined) first.set(symbol, row);
+      else next[before] = row;
+      next[row] = NO_ROW;
+      last.set(symbol, row);
+    },
+    /** Removes the oldest row of a symbol. */
+    drop(symbol: number, row: number): void {
+      const after = next[row]!;
+      if (after === NO_ROW) {
+        first.delete(symbol);
+        last.delete(symbol);
+      } else first.set(symbol, after);
+    },
+    rowsOf(symbol: number): number[] {
+      const found: number[] = [];
+      for (let row = first.get(symbol) ?? NO_ROW; row !== NO_ROW; row = next[row]!) found.push(row);
+      return found;
     },
   };
 }

@@ -1,65 +1,65 @@
 import type { EffectivePill } from '../../../domain/order/judge.ts';
+import { createPillColumns, type PillView } from '../../../domain/order/pill-columns.ts';
+import { createRowQueue, type RowQueue } from '../../../lib/columns/row-queue.ts';
 import type { Offsets } from '../../../schemas/position.ts';
 
 export type ReplayBuffer = ReturnType<typeof createReplayBuffer>;
 
 interface PartitionBuffer {
   start: number;
-  /** Entries below `head` are evicted: they are undefined, so that nothing keeps the pills alive. */
-  pills: (EffectivePill | undefined)[];
-  /** Index of the first pill that is not evicted. */
-  head: number;
+  /** Rows of the pills, oldest first. */
+  readonly rows: RowQueue;
 }
 
-/** Evicted entries are cut off in steps, because cutting an array costs its length. */
-const CUT_AT = 4_096;
-
 /**
- * Creates an empty buffer of the last pills with effect, in memory for clients that resume.
+ * Creates an empty buffer of the last pills with effect, in memory for clients that resume. Pills are
+ * kept in columns; an object is made of those that a client resumes for, once for all clients.
  * @param pillsMax bound over all partitions
  */
 export function createReplayBuffer(pillsMax: number) {
   const buffers = new Map<number, PartitionBuffer>();
   const listeners = new Set<(pill: EffectivePill) => void>();
+  const store = createStore();
   let count = 0;
 
   const evictOldest = () => {
-    const oldest = oldestOf(buffers.values());
+    const oldest = store.oldestOf(buffers.values());
     if (oldest === undefined) return;
-    const pill = oldest.pills[oldest.head]!;
-    oldest.start = pill.offset + 1;
-    oldest.pills[oldest.head] = undefined;
-    for (const listener of listeners) listener(pill);
-    oldest.head += 1;
+    const row = oldest.rows.shift();
+    oldest.start = store.columns.offsetOf(row) + 1;
+    for (const listener of listeners) listener(store.pillOf(row));
+    store.remove(row);
     count -= 1;
-    if (oldest.head >= CUT_AT && oldest.head * 2 >= oldest.pills.length) {
-      oldest.pills = oldest.pills.slice(oldest.head);
-      oldest.head = 0;
-    }
   };
 
   return {
     /** Every pill with effect of the partition is held from this offset on. */
     begin(partition: number, offset: number) {
-      buffers.set(partition, { start: offset, pills: [], head: 0 });
+      buffers.set(partition, { start: offset, rows: createRowQueue() });
     },
     /** Takes a pill; offsets within a partition ascend. A full buffer evicts its oldest pill. */
     append(pill: EffectivePill) {
-      buffers.get(pill.partition)!.pills.push(pill);
+      buffers.get(pill.partition)!.rows.push(store.add(pill));
       count += 1;
       if (count > pillsMax) evictOldest();
     },
-    /** Inserts pills from before the start: all pills with effect from `from` on, ascending. */
+    /**
+     * Inserts pills from before the start: all pills with effect from `from` on, ascending. Without
+     * room for all of them, the oldest of the buffer are left out.
+     */
     prepend(partition: number, from: number, pills: readonly EffectivePill[]) {
       const buffer = buffers.get(partition)!;
       if (from >= buffer.start) return;
-      const kept = buffer.pills.slice(buffer.head);
       const before = pills.filter(({ offset }) => offset < buffer.start);
-      buffer.pills = [...before, ...kept];
-      buffer.head = 0;
       buffer.start = from;
-      count += before.length;
-      while (count > pillsMax) evictOldest();
+      for (const pill of before.reverse()) {
+        if (count >= pillsMax) {
+          buffer.start = pill.offset + 1;
+          return;
+        }
+        buffer.rows.unshift(store.add(pill));
+        count += 1;
+      }
     },
     /** Reports each evicted pill, in the order of its partition. @returns ends the reports */
     onEvict(listener: (pill: EffectivePill) => void) {
@@ -75,66 +75,106 @@ export function createReplayBuffer(pillsMax: number) {
     get room() {
       return Math.max(0, pillsMax - count);
     },
-    after: selectAfter.bind(undefined, buffers),
+    after: selectAfter.bind(undefined, buffers, store),
   };
 }
 
-function oldestOf(buffers: Iterable<PartitionBuffer>): PartitionBuffer | undefined {
-  let oldest: PartitionBuffer | undefined;
-  for (const buffer of buffers) {
-    const first = buffer.pills[buffer.head];
-    if (first === undefined) continue;
-    if (oldest === undefined || first.received_at < oldest.pills[oldest.head]!.received_at) {
-      oldest = buffer;
-    }
-  }
-  return oldest;
+type Store = ReturnType<typeof createStore>;
+
+/** Rows of pills: at most one more than the bound, since a pill is evicted after another was added. */
+function createStore() {
+  const columns = createPillColumns();
+  const free = createRowQueue();
+  /** Pills that were requested and are not evicted yet. */
+  const requested = new Map<number, EffectivePill>();
+  let used = 0;
+  return {
+    columns,
+    view: columns.createView(),
+    add(pill: EffectivePill): number {
+      const row = free.length > 0 ? free.shift() : used++;
+      columns.set(row, pill);
+      return row;
+    },
+    remove(row: number): void {
+      columns.clear(row);
+      requested.delete(row);
+      free.push(row);
+    },
+    /** The same object for all who request the pill, so that many replays hold it once. */
+    pillOf(row: number): EffectivePill {
+      const known = requested.get(row);
+      if (known !== undefined) return known;
+      const pill = columns.get(row);
+      requested.set(row, pill);
+      return pill;
+    },
+    oldestOf(buffers: Iterable<PartitionBuffer>): PartitionBuffer | undefined {
+      let oldest: PartitionBuffer | undefined;
+      let oldestAt = Number.POSITIVE_INFINITY;
+      for (const buffer of buffers) {
+        if (buffer.rows.length === 0) continue;
+        const receivedAt = columns.receivedAtOf(buffer.rows.at(0));
+        if (oldest === undefined || receivedAt < oldestAt) {
+          oldest = buffer;
+          oldestAt = receivedAt;
+        }
+      }
+      return oldest;
+    },
+  };
 }
 
 /**
  * The pills after these offsets, oldest receive time first, and in the order of the log within a
  * partition. Partitions that `offsets` does not name are left out.
+ * @param matches must not keep what it gets
  * @param earlier pills read from the log from before the starts, ascending in each partition
  * @returns undefined if more than `max` match
  */
 function selectAfter(
   buffers: ReadonlyMap<number, PartitionBuffer>,
+  { columns, view, pillOf }: Store,
   offsets: Offsets,
-  matches: (pill: EffectivePill) => boolean,
+  matches: (pill: PillView) => boolean,
   max: number,
   earlier?: ReadonlyMap<number, readonly EffectivePill[]>,
 ): EffectivePill[] | undefined {
-  const runs: EffectivePill[][] = [];
+  const runs: (EffectivePill | number)[][] = [];
   let found = 0;
   for (const [partition, offset] of offsets) {
     const buffer = buffers.get(partition);
     if (buffer === undefined) continue;
-    const run: EffectivePill[] = [];
-    const take = (pill: EffectivePill) => {
-      if (!matches(pill)) return;
-      found += 1;
-      run.push(pill);
-    };
+    const run: (EffectivePill | number)[] = [];
     for (const pill of earlier?.get(partition) ?? []) {
-      if (pill.offset > offset && pill.offset < buffer.start) take(pill);
+      if (pill.offset <= offset || pill.offset >= buffer.start || !matches(pill)) continue;
+      found += 1;
       if (found > max) return undefined;
+      run.push(pill);
     }
-    for (let at = indexAfter(buffer, offset); at < buffer.pills.length; at += 1) {
-      take(buffer.pills[at]!);
+    const { rows } = buffer;
+    for (let at = indexAfter(columns, rows, offset); at < rows.length; at += 1) {
+      const row = rows.at(at);
+      view.move(row);
+      if (!matches(view)) continue;
+      found += 1;
       if (found > max) return undefined;
+      run.push(row);
     }
     if (run.length > 0) runs.push(run);
   }
-  return mergeRuns(runs);
+  // A refused replay makes no objects.
+  const pills = runs.map((run) => run.map((one) => (typeof one === 'number' ? pillOf(one) : one)));
+  return mergeRuns(pills);
 }
 
-/** Index of the first pill above an offset. */
-function indexAfter({ pills, head }: PartitionBuffer, offset: number): number {
-  let low = head;
-  let high = pills.length;
+/** Index of the first row above an offset. */
+function indexAfter(columns: Store['columns'], rows: RowQueue, offset: number): number {
+  let low = 0;
+  let high = rows.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (pills[middle]!.offset > offset) high = middle;
+    if (columns.offsetOf(rows.at(middle)) > offset) high = middle;
     else low = middle + 1;
   }
   return low;

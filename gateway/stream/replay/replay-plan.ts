@@ -1,4 +1,5 @@
 import type { EffectivePill } from '../../../domain/order/judge.ts';
+import type { PillView } from '../../../domain/order/pill-columns.ts';
 import { isTestSymbol } from '../../../schemas/pill.ts';
 import { passesFilter } from '../../../schemas/pill-filter.ts';
 import type { Offsets } from '../../../schemas/position.ts';
@@ -54,7 +55,7 @@ export interface ReplayRequest {
 export function matcherOf(
   { symbols, named, subscription }: Omit<ReplayRequest, 'outcome'>,
   notBefore: Micros,
-): (pill: EffectivePill) => boolean {
+): (pill: PillView) => boolean {
   const own = new Set(symbols);
   const isEvery = own.has(ALL_SYMBOLS);
   const isSubscribed = (symbol: string) =>
