@@ -69,7 +69,6 @@ test('the browser refuses inline code, inline styles, and text as HTML or code',
       attempt(() => { document.body.innerHTML = '<b>broken</b>'; }),
       attempt(() => { document.createElement('script').textContent = 'broken = 1'; }),
       attempt(() => { document.createElement('script').src = '/console/assets/x.js'; }),
-      attempt(() => eval('1')),
       attempt(() => document.createRange().createContextualFragment('<b>broken</b>')),
     ];
     const style = document.createElement('style');
@@ -78,17 +77,19 @@ test('the browser refuses inline code, inline styles, and text as HTML or code',
     const link = document.createElement('a');
     link.setAttribute('style', 'color: red');
     document.body.append(link);
-    return new Promise((resolve) => setTimeout(() =>
-      resolve({ tried, violations, opacity: getComputedStyle(document.body).opacity }), 0));
+    // Later, since the tool that runs this text lifts the ban on eval until it returns.
+    return new Promise((resolve) => setTimeout(() => {
+      tried.push(attempt(() => eval('1')));
+      resolve({ tried, violations, opacity: getComputedStyle(document.body).opacity });
+    }, 0));
   })()`);
   const { tried, violations, opacity } = outcomes as {
     readonly tried: readonly string[];
     readonly violations: readonly string[];
     readonly opacity: string;
   };
-  expect(tried.slice(0, 3)).toEqual(['TypeError', 'TypeError', 'TypeError']);
-  expect(['EvalError', 'TypeError']).toContain(tried[3]);
-  expect(tried[4]).toBe('TypeError');
+  expect(tried.slice(0, 4)).toEqual(['TypeError', 'TypeError', 'TypeError', 'TypeError']);
+  expect(tried[4]).toBe('EvalError');
   expect(opacity).toBe('1');
   expect(violations.filter((name) => name.startsWith('style-src')).length).toBeGreaterThan(0);
 });

@@ -85,11 +85,10 @@ test('every page has a skeleton while it loads, then a failure with what to do a
     await page.unroute(isRead);
     await page.route(isRead, fail);
     for (const route of held) await fail(route);
-    await page.getByText('req_of_the_test').first().waitFor();
-    await page
-      .getByText(/Too many requests at once/)
-      .first()
-      .waitFor();
+    await waitFor(`the failure of ${path}`, async () => {
+      const text = await page.locator('.page').innerText();
+      return (/req_of_the_test/.test(text) && /Too many requests at once/.test(text)) || text;
+    });
     await checkState(page, `${path}, failed`);
     await page.unroute(isRead);
   }
@@ -142,9 +141,9 @@ test('a page that loses its connection keeps its data, says so, and goes on by i
 
 /** Pages with a link, one after the other: each must show the text. */
 async function saidOnEveryPage(page: Page, text: string): Promise<void> {
-  const links = page.getByRole('navigation', { name: 'Console' }).getByRole('link');
-  for (const name of await links.allInnerTexts()) {
-    await page.getByRole('link', { name, exact: true }).click();
+  const navigation = page.getByRole('navigation', { name: 'Console' });
+  for (const name of await navigation.getByRole('link').allInnerTexts()) {
+    await navigation.getByRole('link', { name, exact: true }).click();
     await page.getByRole('heading', { name, exact: true, level: 1 }).waitFor();
     await page.getByText(text, { exact: true }).waitFor();
   }
