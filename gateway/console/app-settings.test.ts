@@ -107,11 +107,13 @@ test('a subscription is cancelled, kept, lowered; the account is closed', async 
 
   await page.getByRole('link', { name: 'Account', exact: true }).click();
   await page.getByRole('cell', { name: 'subscription.tier_changed' }).first().waitFor();
+  await page.getByRole('link', { name: 'Profile', exact: true }).click();
   await page.getByRole('button', { name: 'Change name' }).click();
   await page.getByLabel('Name of the account').fill('東京 desk');
   await press(page, 'Save', async () => (await page.getByRole('dialog').count()) === 0);
   await page.getByText('東京 desk', { exact: true }).waitFor();
   expect((await customer.send('GET', '/api/account')).body.name).toBe('東京 desk');
+  await page.getByRole('link', { name: 'Account', exact: true }).click();
   await page.getByRole('button', { name: 'Close account' }).click();
   await page.getByLabel('Password').fill(PASSWORD);
   await press(page, 'Close for good', says('The account is closed.'));

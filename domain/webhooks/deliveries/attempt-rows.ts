@@ -77,9 +77,15 @@ export async function readAttempts(
     readonly before?: AttemptKey | undefined;
     readonly messageId?: string | undefined;
     readonly outcome?: Outcome | undefined;
+    /** HTTP status; 0: no answer. */
+    readonly status?: number | undefined;
+    /** Begun at or after this time. */
+    readonly from?: Micros | undefined;
+    /** Begun before this time. */
+    readonly to?: Micros | undefined;
   },
 ): Promise<readonly Attempt[]> {
-  const { endpointId, limit, before, messageId, outcome } = of;
+  const { endpointId, limit, before, messageId, outcome, status, from, to } = of;
   const conditions = ['endpoint_id = {endpoint:String}'];
   const parameters: Record<string, unknown> = { endpoint: endpointId };
   if (messageId !== undefined) {
@@ -89,6 +95,18 @@ export async function readAttempts(
   if (outcome !== undefined) {
     conditions.push('outcome = {outcome:String}');
     parameters.outcome = outcome;
+  }
+  if (status !== undefined) {
+    conditions.push('status = {status:UInt16}');
+    parameters.status = status;
+  }
+  if (from !== undefined) {
+    conditions.push("at >= fromUnixTimestamp64Micro({from_at:Int64}, 'UTC')");
+    parameters.from_at = from;
+  }
+  if (to !== undefined) {
+    conditions.push("at < fromUnixTimestamp64Micro({to_at:Int64}, 'UTC')");
+    parameters.to_at = to;
   }
   if (before !== undefined) {
     // The sort order of the table can use only the first condition.

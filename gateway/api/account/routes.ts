@@ -1,6 +1,7 @@
 import type { RouteOptions } from 'fastify';
 import type { Accounts } from './account-deps.ts';
 import { billingEventRoute } from './billing-event-route.ts';
+import { invoiceRoute } from './invoice-route.ts';
 import { keyRoutes } from './key-routes.ts';
 import { ownAccountRoutes } from './own-account-routes.ts';
 import { secondFactorRoutes } from './second-factor-routes.ts';
@@ -19,6 +20,7 @@ export function accountRoutes(accounts: Accounts): RouteOptions[] {
     ...ownAccountRoutes(accounts),
     ...keyRoutes(accounts),
     ...subscriptionRoutes(accounts),
+    invoiceRoute(accounts),
     billingEventRoute(accounts),
     ...supportRoutes(accounts),
     ...socketRoutes(accounts),

@@ -15,7 +15,7 @@ import {
   resendPosted,
   resendStored,
 } from '../../../domain/webhooks/deliveries/stored-messages.ts';
-import { formatTimestamp } from '../../../schemas/timestamp.ts';
+import { formatTimestamp, type Micros, parseTimestamp } from '../../../schemas/timestamp.ts';
 import { answerOf, bodyOf } from '../../http/answer-body.ts';
 import { refuse } from '../../http/refuse.ts';
 import { accountRoute } from '../server/account-route.ts';
@@ -23,8 +23,15 @@ import { callerOf } from '../server/caller.ts';
 import { ruled } from '../server/form.ts';
 import { nextPage } from '../server/next-page.ts';
 import { parameterFault } from '../server/parameters.ts';
-import { limitOf, Next, PAGE_HINT, STRICT } from '../server/schemas.ts';
-import { AttemptBody, HealthBody, MessageId, messageParams, Queued } from './delivery-schemas.ts';
+import { limitOf, Next, PAGE_HINT, STRICT, timeOf } from '../server/schemas.ts';
+import {
+  AttemptBody,
+  HealthBody,
+  MessageBody,
+  MessageId,
+  messageParams,
+  Queued,
+} from './delivery-schemas.ts';
 import { readLog } from './read-log.ts';
 import { findEndpoint, READS_DELIVERIES, WRITES } from './rules.ts';
 import { endpointParams as params } from './schemas.ts';
@@ -34,7 +41,12 @@ const { max, byDefault } = ATTEMPTS_PAGE;
 
 /** The log of attempts in ClickHouse, and resending the messages that it still has. */
 export function attemptRoutes(webhooks: Webhooks): RouteOptions[] {
-  return [listAttempts(webhooks), showHealth(webhooks), resendMessage(webhooks)];
+  return [
+    listAttempts(webhooks),
+    showHealth(webhooks),
+    resendMessage(webhooks),
+    showMessage(webhooks),
+  ];
 }
 
 function listAttempts(webhooks: Webhooks): RouteOptions {
@@ -57,6 +69,11 @@ function listAttempts(webhooks: Webhooks): RouteOptions {
         ),
         message_id: Type.Optional(MessageId),
         outcome: Type.Optional(Type.Enum([...OUTCOMES])),
+        status: Type.Optional(
+          Type.Integer({ minimum: 0, maximum: 599, description: 'HTTP status; 0: no answer' }),
+        ),
+        from: Type.Optional(timeOf('Attempts that began at or after this time')),
+        to: Type.Optional(timeOf('Attempts that began before this time')),
       },
       STRICT,
     ),
@@ -75,8 +92,10 @@ function listAttempts(webhooks: Webhooks): RouteOptions {
         });
       }
       if ((await findEndpoint(endpoints, request, reply)) === undefined) return reply;
-      const { message_id: messageId, outcome } = of;
-      const ask = { endpointId: id, limit, before, messageId, outcome };
+      const times = timesOf(of);
+      if ('faults' in times) return refuse(reply, 'parameter_invalid', { errors: times.faults });
+      const { message_id: messageId, outcome, status } = of;
+      const ask = { endpointId: id, limit, before, messageId, outcome, status, ...times };
       const read = await readLog(webhooks, account.id, reply, () => readAttempts(select, ask));
       if ('refused' in read) return read.refused;
       const last = read.value.length < limit ? undefined : read.value.at(-1);
@@ -84,6 +103,19 @@ function listAttempts(webhooks: Webhooks): RouteOptions {
       return { data: read.value.map(attemptBody), next: next ?? null };
     },
   });
+}
+
+/** The times of a query, in µs. */
+function timesOf({ from, to }: { readonly from?: string; readonly to?: string }) {
+  const times: { from?: Micros; to?: Micros } = {};
+  const faults = [];
+  for (const [name, text] of Object.entries({ from, to })) {
+    if (text === undefined) continue;
+    const parsed = parseTimestamp(text);
+    if (parsed.ok) times[name as 'from' | 'to'] = parsed.micros;
+    else faults.push(parameterFault(name, parsed.code, parsed.detail));
+  }
+  return faults.length === 0 ? times : { faults };
 }
 
 function showHealth(webhooks: Webhooks): RouteOptions {
@@ -146,6 +178,32 @@ function resendMessage(webhooks: Webhooks): RouteOptions {
         await resendPosted(db, account.id, id, read.value);
       }
       return reply.code(202).send({ message_id: messageId });
+    },
+  });
+}
+
+function showMessage(webhooks: Webhooks): RouteOptions {
+  const { endpoints, select } = webhooks;
+  return accountRoute({
+    method: 'GET',
+    url: '/api/webhooks/:id/deliveries/:message_id',
+    ...READS_DELIVERIES,
+    summary: 'Read a message with its body, as it was posted',
+    description: `Messages of the last ${DELIVERY_LIMITS.keptDays} days that had an attempt.`,
+    params: messageParams,
+    answers: { 200: answerOf('The message.', MessageBody) },
+    problems: ['object_not_found', 'webhook_log_unavailable', 'query_too_large'],
+    async handle(request, reply) {
+      const { account } = callerOf(request);
+      const { id, message_id: messageId } = request.params;
+      if ((await findEndpoint(endpoints, request, reply)) === undefined) return reply;
+      const read = await readLog(webhooks, account.id, reply, () =>
+        readPosted(select, id, messageId),
+      );
+      if ('refused' in read) return read.refused;
+      if (read.value === undefined) return refuse(reply, 'object_not_found');
+      const { type, ...message } = read.value;
+      return bodyOf(MessageBody, { ...message, messageId, eventType: type });
     },
   });
 }

@@ -78,6 +78,16 @@ export const AttemptBody = Type.Object({
   }),
 });
 
+export const MessageBody = Type.Object({
+  message_id: MESSAGE,
+  event_type: EVENT,
+  pills: PILLS,
+  body: Type.String({
+    description: 'The posted body, which is what the signature covers',
+    examples: ['{"type":"pill.published","data":{"symbol":"7203.T"}}'],
+  }),
+});
+
 export const HealthBody = Type.Object({
   hour: Type.String({ description: 'Its start', examples: ['2026-11-20T01:00:00.000000Z'] }),
   delivered: Type.Integer({ minimum: 0, examples: [1_204] }),

@@ -25,12 +25,19 @@ export const LOOKS = (
 export async function checkPage(page: Page, title: string, scheme: string): Promise<void> {
   await page.getByRole('heading', { name: title, exact: true }).first().waitFor();
   await waitFor('the data', async () => (await page.locator('.skeleton').count()) === 0);
-  await page.evaluate(axe.source);
-  const { violations } = (await page.evaluate('axe.run()')) as axe.AxeResults;
-  expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
-  expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
+  await checkState(page, title);
   const folder = process.env.CONSOLE_SHOTS;
   if (folder === undefined) return;
   const file = `${title}-${page.viewportSize()!.width}-${scheme}.png`.replaceAll(' ', '-');
   await page.screenshot({ path: `${folder}/${file}`, fullPage: true });
+}
+
+/** Checks a page as it is now. @param what for the message */
+export async function checkState(page: Page, what: string): Promise<void> {
+  await page.evaluate(axe.source);
+  const { violations } = (await page.evaluate('axe.run()')) as axe.AxeResults;
+  const found = violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
+  expect(found, what).toEqual([]);
+  const wider = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+  expect(wider, what).toBe(0);
 }

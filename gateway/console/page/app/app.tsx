@@ -14,11 +14,15 @@ const Verify = page(() => import('./entry/verify.tsx'));
 const Forgotten = page(() => import('./entry/forgotten.tsx'));
 const Reset = page(() => import('./entry/reset.tsx'));
 const Overview = page(() => import('./account/overview.tsx'));
+const Live = page(() => import('./live/live.tsx'));
+const Generator = page(() => import('./generator/generator.tsx'));
 const Plans = page(() => import('./account/plans.tsx'));
 const Usage = page(() => import('./account/usage.tsx'));
 const ApiKeys = page(() => import('./settings/api-keys.tsx'));
+const Profile = page(() => import('./settings/profile.tsx'));
 const Security = page(() => import('./settings/security.tsx'));
 const Billing = page(() => import('./settings/billing.tsx'));
+const InvoicePage = page(() => import('./settings/invoice.tsx'));
 const OwnAccount = page(() => import('./settings/account.tsx'));
 const Endpoints = page(() => import('./webhooks/endpoints.tsx'));
 const EndpointPage = page(() => import('./webhooks/endpoint.tsx'));
@@ -87,6 +91,8 @@ function SignedInPages() {
     <Shell session={state.session}>
       <Router>
         <Route path="/" component={Overview} />
+        <Route path="/live" component={Live} />
+        <Route path="/generator" component={Generator} />
         <Route path="/plans" component={Plans} />
         <Route path="/usage" component={Usage} />
         <Route path="/symbols" component={Symbols} />
@@ -101,8 +107,10 @@ function SignedInPages() {
         <Route path="/webhooks" component={Endpoints} />
         <Route path="/webhooks/:id" component={EndpointPage} />
         <Route path="/settings/api-keys" component={ApiKeys} />
+        <Route path="/settings/profile" component={Profile} />
         <Route path="/settings/security" component={Security} />
         <Route path="/settings/billing" component={Billing} />
+        <Route path="/settings/billing/:id" component={InvoicePage} />
         <Route path="/settings/account" component={OwnAccount} />
         <Route default component={Unknown} />
       </Router>

@@ -2,10 +2,12 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { ThemeToggle } from '../view/theme.tsx';
-import { AccountNotice } from './account/account-notice.tsx';
-import { DOCUMENTS, PAGES, SETTINGS } from './pages.ts';
+import { Notice } from './notices/notice.tsx';
+import { Notices } from './notices/notices.tsx';
+import { GROUPS } from './pages.ts';
 import { Palette } from './palette/palette.tsx';
-import { Failure } from './parts/states.tsx';
+import { Failure, Skeleton } from './parts/states.tsx';
+import { zoneName } from './parts/time.tsx';
 import type { Session } from './session/client.ts';
 import { asFailure, type RequestFailed } from './session/problem.ts';
 import { useSession } from './session/session-context.tsx';
@@ -17,6 +19,8 @@ export function Shell(props: { readonly session: Session; readonly children: Com
   const [failure, setFailure] = useState<RequestFailed>();
   // A phone shows the navigation only while it is asked for.
   const [isOpen, setOpen] = useState(false);
+  // The page reads its data meanwhile; notices that came later would move it.
+  const [isSettled, setSettled] = useState(false);
   useEffect(() => setOpen(false), [path]);
   const link = ([href, title]: readonly [string, string]) => (
     <a key={href} href={href} aria-current={isWithin(path, href) ? 'page' : undefined}>
@@ -41,14 +45,12 @@ export function Shell(props: { readonly session: Session; readonly children: Com
           </button>
         </div>
         <nav id="navigation" aria-label="Console">
-          {PAGES.map(link)}
-          {DOCUMENTS.map(([href, title]) => (
-            <a key={href} href={href} target="_self">
-              {title}
-            </a>
+          {GROUPS.map(([title, links]) => (
+            <div key={title}>
+              {title !== '' && <span class="group">{title}</span>}
+              {links.map(link)}
+            </div>
           ))}
-          <span class="group">Settings</span>
-          {SETTINGS.map(link)}
         </nav>
         <Palette />
         <Person session={session} onFailure={setFailure} />
@@ -56,13 +58,15 @@ export function Shell(props: { readonly session: Session; readonly children: Com
       <main>
         {failure !== undefined && <Failure failure={failure} />}
         {!session.user.email_verified && (
-          <p class="notice" role="status">
-            Your address is not verified: open the link in our mail. Until then, no plan and no
-            keys.
-          </p>
+          <Notice title="Not verified">
+            Open the link in our mail. Until then, no plan and no keys.
+          </Notice>
         )}
-        <AccountNotice />
-        {children}
+        <Notices onSettled={() => setSettled(true)} />
+        {!isSettled && <Skeleton rows={8} />}
+        <div class="page" hidden={!isSettled}>
+          {children}
+        </div>
       </main>
     </div>
   );
@@ -88,6 +92,7 @@ function Person(props: {
   return (
     <div class="who">
       <span title={session.user.email}>{session.user.email}</span>
+      <span title="The time zone of this browser; other times say UTC">Times: {zoneName()}</span>
       <ThemeToggle />
       <button type="button" onClick={signOut}>
         Sign out

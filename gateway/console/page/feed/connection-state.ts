@@ -6,8 +6,13 @@ export type LinkState =
   | { readonly kind: 'live' }
   /** Waits for the next attempt. `untilMs` is by this machine's clock. */
   | { readonly kind: 'waiting'; readonly untilMs: number; readonly reason: string }
-  /** Does not reconnect by itself. `isRefused`: another key may help. */
-  | { readonly kind: 'closed'; readonly reason: string; readonly isRefused: boolean };
+  /** Does not reconnect by itself. `code`: of the error; `isRefused`: another key may help. */
+  | {
+      readonly kind: 'closed';
+      readonly reason: string;
+      readonly code: string;
+      readonly isRefused: boolean;
+    };
 
 export interface Connection {
   readonly link: LinkState;

@@ -11,13 +11,14 @@ const RETRY_MS = 10_000;
  * Reads names, venues and earlier spreads of new symbols, and the state of a venue when it changes.
  * One request at a time.
  * @param reads undefined while the page is not connected
+ * @returns ends it
  */
 export function followFacts(
   market: ReturnType<typeof createMarket>,
   reads: () => MarketReads | undefined,
   onChange: () => void,
-): void {
-  const { signal } = new AbortController();
+): () => void {
+  const stop = new AbortController();
   let isReading = false;
   let notBeforeMs = 0;
   const read = async () => {
@@ -30,7 +31,7 @@ export function followFacts(
     isReading = true;
     if (!isNew) notBeforeMs = now + RETRY_MS;
     try {
-      const { symbols, venues } = await from.market(due, signal);
+      const { symbols, venues } = await from.market(due, stop.signal);
       for (const [code, venue] of Object.entries(venues)) market.setVenue(code, venue);
       for (const symbol of due) {
         market.addFacts(symbol, symbols[symbol] ?? { name: null, venue: null, spreads: [] });
@@ -40,10 +41,15 @@ export function followFacts(
       notBeforeMs = now + RETRY_MS;
     }
     isReading = false;
+    if (stop.signal.aborted) return;
     onChange();
     if (unread.size > 0) void read();
   };
-  setInterval(() => void read(), CHECK_MS);
+  const timer = setInterval(() => void read(), CHECK_MS);
+  return () => {
+    clearInterval(timer);
+    stop.abort();
+  };
 }
 
 /** One symbol of each venue whose state has changed since it was read. */

@@ -29,6 +29,8 @@ export interface Feed {
   useKey(key: string): void;
   /** Reconnects at once, after a permanent end or during a long wait, and resumes. */
   retry(): void;
+  /** Ends the feed for good. */
+  close(): void;
 }
 
 export interface ReceivedGap extends GapItem {
@@ -43,13 +45,15 @@ type FeedState = { -readonly [Key in keyof Feed]: Feed[Key] } & {
 };
 
 /**
- * Opens the feed: with tickets of the demo if there is a demo, or of the person who is signed in,
- * otherwise once there is a key.
+ * Opens the feed: as the given viewer, else with tickets of the demo if there is a demo, or of the
+ * person who is signed in, otherwise once there is a key.
+ * @param known read before each request, since a person who signs in again has another token
  */
-export function openFeed(onChange: () => void): Feed {
+export function openFeed(onChange: () => void, known?: () => Viewer): Feed {
   let settings: Settings | undefined;
   let stream: Stream | undefined;
   let retryTimer: ReturnType<typeof setTimeout> | undefined;
+  let isClosed = false;
   const lastGaps: ReceivedGap[] = [];
   const state: FeedState = {
     market: createMarket(),
@@ -72,6 +76,12 @@ export function openFeed(onChange: () => void): Feed {
       void start();
     },
     retry: () => void start(stream?.position),
+    close() {
+      isClosed = true;
+      clearTimeout(retryTimer);
+      stopFacts();
+      stream?.close();
+    },
   };
 
   const start = async (resume?: string) => {
@@ -80,20 +90,23 @@ export function openFeed(onChange: () => void): Feed {
     stream = undefined;
     state.change({ link: { kind: 'connecting' } });
     settings ??= await readSettings(AbortSignal.timeout(SETTINGS_RETRY_MS)).catch(() => undefined);
-    const viewer =
-      settings && (await findViewer(settings, state.key).catch(() => 'unknown' as const));
-    if (settings === undefined || viewer === 'unknown') {
+    const found =
+      known?.() ??
+      (settings && (await findViewer(settings, state.key).catch(() => 'unknown' as const)));
+    if (isClosed) return;
+    if (settings === undefined || found === 'unknown') {
       const reason = 'The API does not answer.';
       state.change({ link: { kind: 'waiting', untilMs: Date.now() + SETTINGS_RETRY_MS, reason } });
       retryTimer = setTimeout(start, SETTINGS_RETRY_MS, resume);
-    } else if (viewer === undefined) state.change({ link: { kind: 'locked' } });
+    } else if (found === undefined) state.change({ link: { kind: 'locked' } });
     else {
+      const viewer = known ?? (() => found);
       state.reads = createMarketReads(viewer);
       stream = openFeedStream(state, { viewer, streamUrl: settings.stream_url, resume });
     }
   };
   void start();
-  followFacts(state.market, () => state.reads, onChange);
+  const stopFacts = followFacts(state.market, () => state.reads, onChange);
   return state;
 }
 
@@ -106,14 +119,15 @@ function noteFrame(state: FeedState, serverTime?: string): void {
 function openFeedStream(
   state: FeedState,
   of: {
-    readonly viewer: Viewer;
+    readonly viewer: () => Viewer;
     readonly streamUrl: string;
     readonly resume: string | undefined;
   },
 ): Stream {
   const { market } = state;
   const { viewer, streamUrl, resume } = of;
-  const access = viewer.kind === 'key' ? { key: viewer.key } : { ticket: () => readTicket(viewer) };
+  const first = viewer();
+  const access = first.kind === 'key' ? { key: first.key } : { ticket: () => readTicket(viewer()) };
   const stream = createClient({ streamUrl, ...access }).stream({
     symbols: '*',
     // The page shows the present market: gaps are counted, but the missed pills are not requested.
@@ -169,7 +183,7 @@ function followConnection(state: FeedState, stream: Stream): void {
     if (error === undefined) return;
     const isRefused = state.key !== undefined && KEY_REFUSED.has(error.closeCode ?? 0);
     if (isRefused) state.key = undefined;
-    state.change({ link: { kind: 'closed', reason: textOf(error), isRefused } });
+    state.change({ link: { kind: 'closed', reason: textOf(error), code: error.code, isRefused } });
   });
 }
 

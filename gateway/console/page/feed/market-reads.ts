@@ -15,11 +15,10 @@ export interface Bar {
 export type MarketReads = ReturnType<typeof createMarketReads>;
 
 /** Reads of the page besides the stream. */
-export function createMarketReads(viewer: Viewer) {
-  const base = viewer.kind === 'demo' ? '/console/demo' : '/api';
-  const headers = headersOf(viewer);
+export function createMarketReads(viewer: () => Viewer) {
+  const base = viewer().kind === 'demo' ? '/console/demo' : '/api';
   const get = (path: string, query: Readonly<Record<string, string>>, signal: AbortSignal) =>
-    readJson(path, query, headers, signal);
+    readJson(path, query, headersOf(viewer()), signal);
   return {
     /** @param symbols at most 100 */
     async market(symbols: readonly string[], signal: AbortSignal) {

@@ -73,11 +73,13 @@ export async function readTicket(viewer: Viewer): Promise<string> {
     readonly code?: string;
     readonly retry?: 'never' | 'after' | 'check';
     readonly retry_after_s?: number;
+    readonly request_id?: string;
   };
+  const request = body.request_id === undefined ? '' : ` Request ${body.request_id}.`;
   if (answer.status === 201 && body.ticket !== undefined) return body.ticket;
   throw new PilloleError({
     code: body.code ?? `http_${answer.status}`,
-    message: `The API refused a ticket: ${body.title ?? `HTTP ${answer.status}`}.`,
+    message: `The API refused a ticket: ${body.title ?? `HTTP ${answer.status}`}.${request}`,
     status: answer.status,
     retry: body.retry === 'never' ? 'never' : 'after',
     retryAfterMs: (body.retry_after_s ?? 0) * 1_000,

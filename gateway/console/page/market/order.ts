@@ -9,6 +9,9 @@ export interface Order {
   readonly isDescending: boolean;
 }
 
+/** The order of a page until its user chooses another. */
+export const NAME_ORDER: Order = { by: 'symbol', isDescending: false };
+
 /**
  * The rows that match the filter text by symbol, name, venue or state, sorted; equal ones by symbol.
  * Rows without a value are last in both directions.

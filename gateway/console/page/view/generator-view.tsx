@@ -1,4 +1,5 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
 import { PilloleError } from '../../../../sdk/browser.ts';
 import { type GeneratorReport, readGeneratorReport } from '../feed/generator-reads.ts';
 import { localTime } from '../market/platform-clock.ts';
@@ -6,7 +7,6 @@ import { formatAge } from './format.ts';
 import { SecretForm } from './key-form.tsx';
 import { OutcomeTables } from './outcome-tables.tsx';
 import { type Read, useRead } from './use-read.ts';
-import { WayBack } from './way-back.tsx';
 
 /** The report is read again after ten times as long as it took, within these bounds. */
 const AGAIN_MS = { min: 15_000, max: 300_000, timesTook: 10 };
@@ -20,11 +20,11 @@ export function GeneratorView(props: {
   readonly token: string | undefined;
   readonly onToken: (token: string) => void;
   readonly nowMs: number;
+  /** Stands for the tables until they are read. */
+  readonly placeholder?: ComponentChildren;
 }) {
-  const { token, onToken, nowMs } = props;
+  const { token, onToken, nowMs, placeholder = <p class="soft">Reading …</p> } = props;
   const [attempt, setAttempt] = useState(0);
-  const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current?.focus(), []);
   const report = useRead(
     `attempt ${attempt}`,
     (signal) => readGeneratorReport(token, signal),
@@ -35,11 +35,7 @@ export function GeneratorView(props: {
   // The tables change with the report alone, not with each drawing of the page.
   const tables = useMemo(() => value && <OutcomeTables {...value} />, [value]);
   return (
-    <article class="generator-view">
-      <WayBack />
-      <h2 ref={heading} tabIndex={-1}>
-        Generator
-      </h2>
+    <>
       <p class="soft">
         What became of the pills of the last 24 hours. Counts are exact, and follow within seconds.
         {asOf(report, nowMs)}
@@ -65,9 +61,9 @@ export function GeneratorView(props: {
           and is gone after a reload.
         </SecretForm>
       )}
-      {value === undefined && fault === undefined && <p class="soft">Reading …</p>}
+      {value === undefined && fault === undefined && placeholder}
       {tables}
-    </article>
+    </>
   );
 }
 
@@ -91,8 +87,8 @@ function isMalformed(fault: Error, token: string | undefined): boolean {
 /** The problem in the platform's own words: its title, its detail, and what to do. */
 function describeFault(fault: Error): string {
   const problem = fault instanceof PilloleError ? fault.problem : undefined;
-  const sentences = [problem?.title ?? fault.message, problem?.detail, problem?.remedy].filter(
-    (part) => typeof part === 'string',
-  );
+  const request = problem?.request_id === undefined ? undefined : `Request ${problem.request_id}`;
+  const parts = [problem?.title ?? fault.message, problem?.detail, problem?.remedy, request];
+  const sentences = parts.filter((part) => typeof part === 'string');
   return sentences.map((part) => (/[.!?]$/.test(part) ? part : `${part}.`)).join(' ');
 }

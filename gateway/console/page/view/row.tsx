@@ -10,7 +10,7 @@ import {
   formatTime,
 } from './format.ts';
 import { Spark } from './spark.tsx';
-import { addressOf } from './use-place.ts';
+import type { SymbolLinks } from './symbol-links.ts';
 
 /** One symbol. */
 export function RowLine(props: {
@@ -23,8 +23,9 @@ export function RowLine(props: {
   readonly nowMs: number | undefined;
   /** Whether to highlight changes, which would distract if everything changed all the time. */
   readonly isCalm: boolean;
+  readonly links: SymbolLinks;
 }) {
-  const { row, venue, index, nowMs, isCalm } = props;
+  const { row, venue, index, nowMs, isCalm, links } = props;
   const { symbol, name, spread, change, sinceMs, confidence, state, atMs, quiet, count } = row;
   const light = useHighlight(count, isCalm);
   const way = wayOf(change ?? 0);
@@ -33,12 +34,13 @@ export function RowLine(props: {
     <tr
       aria-rowindex={index}
       data-symbol={symbol}
-      onClick={() => {
-        location.hash = addressOf(symbol);
+      onClick={(event) => {
+        // A click on the link itself has its own effect, such as another tab.
+        if (!(event.target instanceof HTMLAnchorElement)) links.open(symbol);
       }}
     >
       <th scope="row" class="symbol">
-        <a href={addressOf(symbol)}>{symbol}</a>
+        <a href={links.addressOf(symbol)}>{symbol}</a>
         {name !== undefined && <span class="name">{name}</span>}
       </th>
       <td class="spread">

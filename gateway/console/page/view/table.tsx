@@ -2,6 +2,7 @@ import { useRef } from 'preact/hooks';
 import { type Order, SORTS, type Sort } from '../market/order.ts';
 import type { Row, Venue } from '../market/symbol-rows.ts';
 import { RowLine } from './row.tsx';
+import type { SymbolLinks } from './symbol-links.ts';
 import { useVisibleRows } from './use-visible-rows.ts';
 
 export interface TableProps {
@@ -13,10 +14,12 @@ export interface TableProps {
   /** Whether the rows show the present market. */
   readonly isCurrent: boolean;
   readonly isCalm: boolean;
+  readonly links: SymbolLinks;
 }
 
 /** The market, one symbol per row. Only visible rows are in the document. */
-export function Table({ rows, venues, order, onSort, nowMs, isCurrent, isCalm }: TableProps) {
+export function Table(props: TableProps) {
+  const { rows, venues, order, onSort, nowMs, isCurrent, isCalm, links } = props;
   const body = useRef<HTMLTableSectionElement>(null);
   const { first, end, rowPx } = useVisibleRows(body, rows.length);
   return (
@@ -37,7 +40,7 @@ export function Table({ rows, venues, order, onSort, nowMs, isCurrent, isCalm }:
         {rows.slice(first, end).map((row, index) => (
           <RowLine
             key={row.symbol}
-            {...{ row, nowMs, isCalm, index: first + index + 2 }}
+            {...{ row, nowMs, isCalm, links, index: first + index + 2 }}
             venue={venues.get(row.venue ?? '')}
           />
         ))}

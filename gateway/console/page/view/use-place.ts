@@ -14,6 +14,14 @@ export function addressOf(symbol: string): string {
   return `#${encodeURIComponent(symbol)}`;
 }
 
+/** Links of the table to the views of its symbols. */
+export const PLACE_LINKS = {
+  addressOf,
+  open(symbol: string): void {
+    location.hash = addressOf(symbol);
+  },
+};
+
 /**
  * The place that the address names. On the way back the table is where it was, and the link that
  * led away has the focus.

@@ -28,8 +28,9 @@ export function useVisibleRows(body: { readonly current: HTMLElement | null }, c
       removeEventListener('resize', ask);
     };
   }, []);
+  // Tables may have rows of another height than the page, but all of theirs have the same.
   const rowPx = Number.parseFloat(
-    getComputedStyle(document.documentElement).getPropertyValue('--row'),
+    getComputedStyle(body.current ?? document.documentElement).getPropertyValue('--row'),
   );
   const topPx = body.current?.getBoundingClientRect().top ?? 0;
   const clamp = (index: number) => Math.min(count, Math.max(0, index));

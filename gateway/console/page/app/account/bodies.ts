@@ -15,6 +15,8 @@ export interface Usage {
     readonly used: number;
     readonly limit: number | null;
     readonly projected: number | null;
+    readonly day: string;
+    readonly resets_at: string;
   };
   readonly by_day: readonly { readonly day: string; readonly calls: number }[];
   readonly by_key: readonly {

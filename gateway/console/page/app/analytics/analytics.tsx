@@ -3,10 +3,13 @@ import { PageOf } from '../parts/page.tsx';
 import { ConfidenceView } from './confidence-view.tsx';
 import { CorrelationView } from './correlation-view.tsx';
 import { MoversView } from './movers-view.tsx';
+import { CadenceView, OutliersView } from './symbol-views.tsx';
 
 const VIEWS = [
   ['movers', 'Movers', MoversView],
   ['confidence', 'Confidence', ConfidenceView],
+  ['outliers', 'Outliers', OutliersView],
+  ['cadence', 'Cadence', CadenceView],
   ['correlation', 'Correlation', CorrelationView],
 ] as const;
 

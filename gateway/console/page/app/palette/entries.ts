@@ -1,23 +1,25 @@
-import { DOCUMENTS, PAGES, SETTINGS, TOOLS } from '../pages.ts';
+import { ACTIONS, DOCUMENTS, GROUPS, TOOLS } from '../pages.ts';
 import { symbolPage } from '../symbols/bodies.ts';
 
 /** What the palette leads to. */
 export interface Entry {
   readonly href: string;
   readonly title: string;
-  readonly kind: 'page' | 'symbol';
+  readonly kind: 'page' | 'action' | 'symbol';
 }
 
 const FOUND_MAX = 12;
-const PAGE_ENTRIES: readonly Entry[] = [...PAGES, ...TOOLS, ...SETTINGS, ...DOCUMENTS].map(
-  ([href, title]) => ({ href, title, kind: 'page' }),
-);
+const PAGES = [...GROUPS.flatMap(([, links]) => links), ...TOOLS, ...DOCUMENTS];
+const FIXED: readonly Entry[] = [
+  ...PAGES.map(([href, title]) => ({ href, title, kind: 'page' as const })),
+  ...ACTIONS.map(([href, title]) => ({ href, title, kind: 'action' as const })),
+];
 
 /** Entries that contain a text, at most 12; those that begin with it are first. */
 export function findEntries(text: string, symbols: readonly string[]): readonly Entry[] {
   const wanted = text.trim().toLowerCase();
   const all = [
-    ...PAGE_ENTRIES,
+    ...FIXED,
     ...symbols.map((symbol) => ({
       ...{ href: symbolPage(symbol), title: symbol, kind: 'symbol' as const },
     })),

@@ -3,7 +3,7 @@ import { useLocation } from 'preact-iso';
 import { useSymbols } from '../symbols/use-symbols.ts';
 import { type Entry, findEntries } from './entries.ts';
 
-/** Pages and symbols by a few letters; arrows choose, Enter goes. */
+/** Pages, actions and symbols by a few letters; arrows choose, Enter goes. */
 export function PaletteDialog({ onClose }: { readonly onClose: () => void }) {
   const { route } = useLocation();
   const [text, setText] = useState('');
@@ -41,12 +41,12 @@ export function PaletteDialog({ onClose }: { readonly onClose: () => void }) {
     >
       <input
         role="combobox"
-        aria-label="Page or symbol"
+        aria-label="Page, action or symbol"
         aria-expanded="true"
         aria-controls={`${id}-list`}
         aria-activedescendant={found.length === 0 ? undefined : `${id}-${place}`}
         autocomplete="off"
-        placeholder="Page or symbol"
+        placeholder="Page, action or symbol"
         value={text}
         onInput={(event) => {
           setText(event.currentTarget.value);

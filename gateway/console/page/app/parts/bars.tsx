@@ -11,6 +11,7 @@ export function Bars(props: { readonly counts: readonly number[]; readonly heigh
       viewBox={`0 0 ${counts.length * STEP} ${full}`}
       width={counts.length * STEP}
       height={full}
+      preserveAspectRatio="none"
       aria-hidden="true"
       focusable="false"
     >

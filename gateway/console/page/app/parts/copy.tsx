@@ -1,5 +1,21 @@
 import { useRef, useState } from 'preact/hooks';
 
+/** Copies a short text that is shown elsewhere. @param props.what its name */
+export function CopyButton({ what, text }: { readonly what: string; readonly text: string }) {
+  const [isCopied, setCopied] = useState(false);
+  const copy = () =>
+    navigator.clipboard.writeText(text).then(
+      () => setCopied(true),
+      // Without permission the browser says so itself; the text can be selected.
+      () => undefined,
+    );
+  return (
+    <button type="button" onClick={copy}>
+      {isCopied ? `Copied ${what}` : `Copy ${what}`}
+    </button>
+  );
+}
+
 /** A text with a button that copies it. */
 export function Copyable({ label, text }: { readonly label: string; readonly text: string }) {
   const [isCopied, setCopied] = useState(false);

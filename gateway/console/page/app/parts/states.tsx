@@ -1,18 +1,11 @@
-import { needsPlan, type RequestFailed } from '../session/problem.ts';
+import { isOfPlans, type RequestFailed } from '../session/problem.ts';
 
 /** What failed, what to do, and the id that support needs. */
 export function Failure(props: { readonly failure: RequestFailed; readonly onRetry?: () => void }) {
   const { failure, onRetry } = props;
   const { message, detail, faults, requestId } = failure;
-  if (needsPlan(failure)) {
-    return (
-      <div class="empty">
-        <p>
-          {failure.code === 'tier_too_low' ? detail : 'This needs a plan.'}{' '}
-          <a href="/app/plans">See the plans</a>.
-        </p>
-      </div>
-    );
+  if (isOfPlans(failure.code)) {
+    return <NeedsPlan detail={failure.code === 'tier_too_low' ? detail : undefined} />;
   }
   return (
     <div class="failure" role="alert">
@@ -38,6 +31,17 @@ export function Failure(props: { readonly failure: RequestFailed; readonly onRet
           Try again
         </button>
       )}
+    </div>
+  );
+}
+
+/** For what the account's plan does not have. */
+export function NeedsPlan({ detail }: { readonly detail: string | undefined }) {
+  return (
+    <div class="empty">
+      <p>
+        {detail ?? 'This needs a plan.'} <a href="/app/plans">See the plans</a>.
+      </p>
     </div>
   );
 }

@@ -9,12 +9,32 @@ export function WhenLoaded<T>(props: {
   readonly children: (data: T) => ComponentChildren;
 }) {
   const { of: loaded, rows, children } = props;
-  const { data, failure, reload } = loaded;
+  return (
+    <WhenAllLoaded of={[loaded]} rows={rows}>
+      {([data]) => children(data)}
+    </WhenAllLoaded>
+  );
+}
+
+/** The same for several reads that are shown together; the first failure is shown. */
+export function WhenAllLoaded<const T extends readonly unknown[]>(props: {
+  readonly of: { readonly [Place in keyof T]: Loaded<T[Place]> };
+  readonly rows: number;
+  readonly children: (data: T) => ComponentChildren;
+}) {
+  const { of: all, rows, children } = props;
+  const reads = all as readonly Loaded<unknown>[];
+  const failed = reads.find(({ failure }) => failure !== undefined);
+  const isThere = reads.every(({ data }) => data !== undefined);
+  // What is there stays while the platform does not answer; the notice above says so once.
+  const isSaid = isThere && failed?.failure?.code === 'unreachable';
   return (
     <>
-      {failure !== undefined && <Failure failure={failure} onRetry={reload} />}
-      {data === undefined && failure === undefined && <Skeleton rows={rows} />}
-      {data !== undefined && children(data)}
+      {failed?.failure !== undefined && !isSaid && (
+        <Failure failure={failed.failure} onRetry={failed.reload} />
+      )}
+      {!isThere && failed === undefined && <Skeleton rows={rows} />}
+      {isThere && children(reads.map(({ data }) => data) as unknown as T)}
     </>
   );
 }

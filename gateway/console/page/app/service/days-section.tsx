@@ -1,3 +1,4 @@
+import { BarChart } from '../parts/bar-chart.tsx';
 import { Time } from '../parts/time.tsx';
 import { useLoad } from '../parts/use-load.ts';
 import { WhenLoaded } from '../parts/when-loaded.tsx';
@@ -32,7 +33,7 @@ export function DaysSection({ titles }: { readonly titles: Readonly<Record<strin
       <WhenLoaded of={days} rows={8}>
         {({ data, incidents }) => (
           <>
-            <DayTable days={data} />
+            <Days days={data} />
             <h2>Incidents</h2>
             {incidents.length === 0 && <p class="hint">None in these days.</p>}
             <ul>
@@ -47,6 +48,31 @@ export function DaysSection({ titles }: { readonly titles: Readonly<Record<strin
         )}
       </WhenLoaded>
     </section>
+  );
+}
+
+/** From the first day with a measurement. */
+function Days({ days }: { readonly days: Body['data'] }) {
+  const first = days.findLastIndex(
+    ({ ok_share: ok, stream, webhook }) => ok !== null || stream !== null || webhook !== null,
+  );
+  if (first < 0) return <p class="hint">Nothing was measured yet.</p>;
+  const measured = days.slice(0, first + 1);
+  return (
+    <>
+      <BarChart
+        label="Stream, 99th percentile by day"
+        unit="ms"
+        bars={measured.toReversed().map(({ day, stream }) => ({
+          at: day,
+          figure: stream?.p99_ms ?? 0,
+        }))}
+      />
+      <DayTable days={measured} />
+      {measured.length < days.length && (
+        <p class="hint">Nothing was measured before {measured.at(-1)!.day}.</p>
+      )}
+    </>
   );
 }
 

@@ -2,28 +2,10 @@ import { PageOf } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { useLoad } from '../parts/use-load.ts';
 import { WhenLoaded } from '../parts/when-loaded.tsx';
+import type { PlatformStatus } from './bodies.ts';
 import { DaysSection } from './days-section.tsx';
 
 const EVERY_MS = 10_000;
-
-interface Body {
-  readonly status: 'starting' | 'ok' | 'degraded';
-  readonly time: string;
-  readonly components: Readonly<Record<string, { state: string; lag_records?: number }>>;
-  readonly latency: {
-    readonly window_s: number;
-    readonly count: number;
-    readonly p50_ms: number | null;
-    readonly p99_ms: number | null;
-  };
-  readonly last_received_at: string | null;
-  readonly notices: readonly {
-    readonly id: string;
-    readonly severity: string;
-    readonly message: string;
-    readonly published_at: string;
-  }[];
-}
 
 const WORDS = {
   ok: 'All parts work.',
@@ -38,7 +20,7 @@ const TITLES: Readonly<Record<string, string>> = {
 
 /** State of the platform, as the API sees it now. */
 export default function Status() {
-  const status = useLoad<Body>('/api/status', EVERY_MS);
+  const status = useLoad<PlatformStatus>('/api/status', EVERY_MS);
   return (
     <PageOf title="Status">
       <WhenLoaded of={status} rows={6}>
@@ -49,7 +31,7 @@ export default function Status() {
   );
 }
 
-function Present({ of: body }: { readonly of: Body }) {
+function Present({ of: body }: { readonly of: PlatformStatus }) {
   const { latency } = body;
   const ms = (value: number | null) => (value === null ? '–' : `${value.toFixed(1)} ms`);
   return (

@@ -1,4 +1,5 @@
 import { problemOf, RequestFailed, unreachable } from './problem.ts';
+import { createReach, type Reach } from './reach.ts';
 
 const ANSWER_MAX_MS = 15_000;
 
@@ -19,6 +20,7 @@ export interface Client {
   /** Reads a document that is no JSON. @throws RequestFailed */
   download(path: string): Promise<Blob>;
   session(): Session | undefined;
+  readonly reach: Reach;
   /** Reads the session of the cookie. @returns undefined if nobody is signed in */
   readSession(): Promise<Session | undefined>;
   useSession(session: Session | undefined): void;
@@ -34,6 +36,7 @@ export function createClient(
   onSession: (session: Session | undefined) => void,
 ): Client {
   let session: Session | undefined;
+  const reach = createReach();
   const useSession = (next: Session | undefined) => {
     session = next;
     onSession(next);
@@ -48,7 +51,11 @@ export function createClient(
       headers,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: AbortSignal.timeout(ANSWER_MAX_MS),
-    }).catch(() => Promise.reject(unreachable()));
+    }).catch(() => {
+      reach.set(false);
+      throw unreachable();
+    });
+    reach.set(true);
     if (!answer.ok) throw await problemOf(answer);
     return answer;
   };
@@ -68,6 +75,7 @@ export function createClient(
     },
     download: async (path) => (await answerTo('GET', path)).blob(),
     session: () => session,
+    reach,
     useSession,
     async readSession() {
       try {

@@ -33,8 +33,8 @@ export class RequestFailed extends Error {
 /** Refusals that another plan ends. */
 const OF_PLANS = ['subscription_required', 'tier_too_low'];
 
-/** Whether a plan, or a higher one, is what is missing. */
-export const needsPlan = ({ code }: RequestFailed): boolean => OF_PLANS.includes(code);
+/** Whether a plan, or a higher one, is what is missing. @param code of a refusal */
+export const isOfPlans = (code: string): boolean => OF_PLANS.includes(code);
 
 interface Fault {
   readonly pointer: string;

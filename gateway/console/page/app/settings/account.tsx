@@ -9,14 +9,6 @@ import { Time } from '../parts/time.tsx';
 import { useLoad } from '../parts/use-load.ts';
 import { WhenLoaded } from '../parts/when-loaded.tsx';
 import { useSession } from '../session/session-context.tsx';
-import { ProfileSection } from './profile-section.tsx';
-
-interface Owner {
-  readonly id: string;
-  readonly name: string;
-  readonly status: string;
-  readonly services: Readonly<Record<'api' | 'ingest' | 'stream', string>>;
-}
 
 interface Entry {
   readonly at: string;
@@ -26,14 +18,10 @@ interface Entry {
   readonly address: string | null;
 }
 
-/** Settings, then Account: who it is, what was changed, and its end. */
+/** Settings, then Account: what was changed, its export and its end. */
 export default function OwnAccount() {
-  const account = useLoad<Owner>('/api/account');
   return (
     <PageOf title="Account">
-      <WhenLoaded of={account} rows={3}>
-        {(owner) => <ProfileSection owner={owner} onRenamed={account.reload} />}
-      </WhenLoaded>
       <Changes />
       <ExportSection />
       <CloseAccount />

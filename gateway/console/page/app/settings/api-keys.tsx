@@ -4,6 +4,7 @@ import type { Account, Usage } from '../account/bodies.ts';
 import { PageOf } from '../parts/page.tsx';
 import { Failure, Skeleton } from '../parts/states.tsx';
 import { useLoad } from '../parts/use-load.ts';
+import { useNew } from '../parts/use-new.ts';
 import { CreateKeyDialog } from './create-key-dialog.tsx';
 import { EditKeyDialog } from './edit-key-dialog.tsx';
 import type { ApiKey, NewKey } from './key-body.ts';
@@ -13,7 +14,6 @@ import { RevokeDialog } from './revoke-dialog.tsx';
 import { RotateDialog } from './rotate-dialog.tsx';
 
 type Open =
-  | { readonly kind: 'create' }
   | { readonly kind: 'shown'; readonly made: NewKey }
   | { readonly kind: 'edit' | 'revoke' | 'rotate'; readonly record: ApiKey };
 
@@ -27,8 +27,10 @@ export default function ApiKeys() {
   const { query, route } = useLocation();
   const isByEnd = query.order === 'end';
   const [open, setOpen] = useState<Open>();
+  const [isNew, setNew] = useNew();
   const close = () => setOpen(undefined);
   const onMade = (made: NewKey) => {
+    if (isNew) setNew(false);
     setOpen({ kind: 'shown', made });
     keys.reload();
   };
@@ -39,7 +41,7 @@ export default function ApiKeys() {
   const failed = [keys, account].find(({ failure }) => failure !== undefined);
   const canCreate = account.data !== undefined && account.data.tier !== null;
   const create = canCreate && (
-    <button type="button" class="main" onClick={() => setOpen({ kind: 'create' })}>
+    <button type="button" class="main" onClick={() => setNew(true)}>
       Create key
     </button>
   );
@@ -67,7 +69,7 @@ export default function ApiKeys() {
       ) : (
         <NoKeys canCreate={canCreate} />
       )}
-      {open?.kind === 'create' && <CreateKeyDialog onClose={close} onMade={onMade} />}
+      {isNew && canCreate && <CreateKeyDialog onClose={() => setNew(false)} onMade={onMade} />}
       {open?.kind === 'shown' && account.data !== undefined && (
         <NewKeyDialog made={open.made} services={account.data.services} onClose={close} />
       )}

@@ -6,6 +6,8 @@ import { Failure, Skeleton } from '../parts/states.tsx';
 import { localTime } from '../parts/time.tsx';
 import { useLoad } from '../parts/use-load.ts';
 import { useSession } from '../session/session-context.tsx';
+import { planTitle } from './invoice-body.ts';
+import { InvoicesSection } from './invoices-section.tsx';
 
 interface Subscription {
   readonly tier: string;
@@ -17,13 +19,6 @@ interface Subscription {
   readonly access_ends_at: string | null;
   readonly provider: string;
 }
-
-const TITLES: Readonly<Record<string, string>> = {
-  basic: 'Basic API',
-  pro: 'Pro API',
-  institutional: 'Institutional API',
-};
-const titleOf = (tier: string) => TITLES[tier] ?? tier;
 
 /** Settings, then Billing. */
 export default function Billing() {
@@ -40,7 +35,12 @@ export default function Billing() {
         </div>
       )}
       {data === undefined && failure === undefined && <Skeleton rows={4} />}
-      {data !== undefined && <Current subscription={data} reload={reload} />}
+      {data !== undefined && (
+        <>
+          <Current subscription={data} reload={reload} />
+          <InvoicesSection />
+        </>
+      )}
     </PageOf>
   );
 }
@@ -65,7 +65,7 @@ function Current(props: { readonly subscription: Subscription; readonly reload: 
       <dl class="facts">
         <div>
           <dt>Plan</dt>
-          <dd>{titleOf(one.tier)}</dd>
+          <dd>{planTitle(one.tier)}</dd>
         </div>
         <div>
           <dt>State</dt>
@@ -79,7 +79,7 @@ function Current(props: { readonly subscription: Subscription; readonly reload: 
       <p>{nextStep(one)}</p>
       <p class="buttons">
         {one.status !== 'ended' && (one.cancel_at_period_end || one.next_tier !== null) && (
-          <ActionButton onClick={undo}>Keep {titleOf(one.tier)}</ActionButton>
+          <ActionButton onClick={undo}>Keep {planTitle(one.tier)}</ActionButton>
         )}
         {one.status !== 'ended' && !one.cancel_at_period_end && (
           <button type="button" class="danger" onClick={() => setCancelling(true)}>
@@ -118,6 +118,6 @@ function nextStep(one: Subscription) {
     return `The last payment failed. Access ends ${until}.`;
   }
   if (one.cancel_at_period_end) return 'Cancelled: keys work until the period ends.';
-  if (one.next_tier !== null) return `${titleOf(one.next_tier)} from the next period on.`;
+  if (one.next_tier !== null) return `${planTitle(one.next_tier)} from the next period on.`;
   return <a href="/app/plans">Change the plan</a>;
 }

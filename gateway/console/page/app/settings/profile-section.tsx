@@ -1,18 +1,20 @@
 import { useState } from 'preact/hooks';
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx';
+import { CopyButton } from '../parts/copy.tsx';
+import { Facts } from '../parts/facts.tsx';
 import { Field } from '../parts/form.tsx';
+import { zoneName } from '../parts/time.tsx';
 import { useSession } from '../session/session-context.tsx';
 
+export interface Owner {
+  readonly id: string;
+  readonly name: string;
+  readonly status: string;
+  readonly services: Readonly<Record<'api' | 'ingest' | 'stream', string>>;
+}
+
 /** Who the account and the signed-in user are; the name can be changed. */
-export function ProfileSection(props: {
-  readonly owner: {
-    readonly id: string;
-    readonly name: string;
-    readonly status: string;
-    readonly services: Readonly<Record<'api' | 'ingest' | 'stream', string>>;
-  };
-  readonly onRenamed: () => void;
-}) {
+export function ProfileSection(props: { readonly owner: Owner; readonly onRenamed: () => void }) {
   const { owner, onRenamed } = props;
   const { client, state } = useSession();
   const [isOpen, setOpen] = useState(false);
@@ -23,18 +25,16 @@ export function ProfileSection(props: {
     ['State', owner.status],
     ['API', owner.services.api],
     ['Stream', owner.services.stream],
-  ];
+    ['Time zone of this browser', zoneName()],
+  ] as const;
   return (
-    <section class="part">
-      <h2>Profile</h2>
-      <dl class="facts">
-        {facts.map(([title, value]) => (
-          <div key={title}>
-            <dt>{title}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+    <section>
+      <Facts of={facts} />
+      <p class="buttons">
+        <CopyButton what="account id" text={owner.id} />
+        <CopyButton what="API address" text={owner.services.api} />
+        <CopyButton what="stream address" text={owner.services.stream} />
+      </p>
       <button type="button" onClick={() => setOpen(true)}>
         Change name
       </button>

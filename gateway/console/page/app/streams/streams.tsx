@@ -5,7 +5,9 @@ import { Time } from '../parts/time.tsx';
 import { useLoad } from '../parts/use-load.ts';
 import { WhenLoaded } from '../parts/when-loaded.tsx';
 import { useSession } from '../session/session-context.tsx';
+import { ChaosSection } from './chaos-section.tsx';
 import { DedicatedSection } from './dedicated-section.tsx';
+import { TicketSection } from './ticket-section.tsx';
 
 interface Socket {
   readonly session: string;
@@ -41,17 +43,8 @@ export default function Streams() {
         }
       </WhenLoaded>
       {account.data?.tier === 'institutional' && <DedicatedSection />}
-      <section class="part">
-        <h2>A feed to test clients with</h2>
-        <p>
-          Subscribe to <code>TEST:CHAOS</code>: it sends gaps, repeats, late pills and closes on a
-          schedule, so that a client meets them before a trading day does. Nothing of this feed is
-          stored or sent to anyone else.
-        </p>
-        <p>
-          <a href="/app/streams/frames">Open the frame inspector</a>
-        </p>
-      </section>
+      <TicketSection />
+      <ChaosSection />
     </PageOf>
   );
 }
@@ -63,7 +56,7 @@ function NoSockets({ stream }: { readonly stream: string | undefined }) {
       {stream !== undefined && (
         <p>
           Connect to <code>{stream}/api/stream</code> with a key that has the scope{' '}
-          <code>stream</code>: see the <a href="/docs">reference</a>.
+          <code>stream</code>: see the <a href="/app/docs?view=stream">stream reference</a>.
         </p>
       )}
     </div>
@@ -87,6 +80,7 @@ function SocketTable(props: { readonly open: Sockets; readonly limit: number | u
             <th>Address</th>
             <th>Key</th>
             <th>Encoding</th>
+            <th class="number">Behind by</th>
             <th class="number">Queue</th>
             <th>
               <span class="unseen">Actions</span>
@@ -104,8 +98,11 @@ function SocketTable(props: { readonly open: Sockets; readonly limit: number | u
                 <code>{one.key}</code>
               </td>
               <td data-title="Encoding">{one.encoding}</td>
+              <td data-title="Behind by" class="number">
+                {one.queue_ms.toLocaleString('en')} ms
+              </td>
               <td data-title="Queue" class="number">
-                {one.queue_ms.toLocaleString('en')} ms ({one.queue_bytes.toLocaleString('en')} B)
+                {one.queue_bytes.toLocaleString('en')} B
               </td>
               <td class="actions">
                 <ActionButton

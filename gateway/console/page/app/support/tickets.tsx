@@ -1,10 +1,10 @@
-import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { Dialog } from '../parts/dialog.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { PageOf } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { useLoad } from '../parts/use-load.ts';
+import { useNew } from '../parts/use-new.ts';
 import { WhenLoaded } from '../parts/when-loaded.tsx';
 import { useSession } from '../session/session-context.tsx';
 import { STATES, type Ticket, type TicketPage } from './bodies.ts';
@@ -17,7 +17,7 @@ export default function Tickets() {
   const { query } = useLocation();
   const before = query.before === undefined ? '' : `&before=${encodeURIComponent(query.before)}`;
   const tickets = useLoad<TicketPage>(`/api/support?limit=50${before}`, EVERY_MS);
-  const [isWriting, setWriting] = useState(false);
+  const [isWriting, setWriting] = useNew();
   const write = (
     <button type="button" class="main" onClick={() => setWriting(true)}>
       Write to support

@@ -1,18 +1,15 @@
 import { formatSpread } from '../../view/format.ts';
-import { Time } from '../parts/time.tsx';
 import { useLoad } from '../parts/use-load.ts';
 import { WhenLoaded } from '../parts/when-loaded.tsx';
-import { type Cadence, type Outliers, readOf, type States, type Summary } from './bodies.ts';
-
-const GAPS_SHOWN = 10;
-const OUTLIERS_SHOWN = 10;
+import { readOf, type States, type Summary } from './bodies.ts';
+import { CadenceSection } from './cadence-section.tsx';
+import { formatDuration } from './duration.ts';
+import { OutlierSection } from './outlier-section.tsx';
 
 /** Figures of the ranges that the API answers by default. */
 export function DaySections({ symbol }: { readonly symbol: string }) {
   const summary = useLoad<Summary>(readOf('/api/analytics/summary', symbol));
   const states = useLoad<States>(readOf('/api/analytics/states', symbol));
-  const cadence = useLoad<Cadence>(readOf('/api/analytics/cadence', symbol));
-  const outliers = useLoad<Outliers>(readOf('/api/analytics/outliers', symbol));
   return (
     <>
       <section class="part">
@@ -27,18 +24,8 @@ export function DaySections({ symbol }: { readonly symbol: string }) {
           {(body) => <StateBand of={body} />}
         </WhenLoaded>
       </section>
-      <section class="part">
-        <h2>Cadence of the last 24 hours</h2>
-        <WhenLoaded of={cadence} rows={4}>
-          {(body) => <Gaps of={body} />}
-        </WhenLoaded>
-      </section>
-      <section class="part">
-        <h2>Outliers of the last hour</h2>
-        <WhenLoaded of={outliers} rows={4}>
-          {(body) => <OutlierTable of={body} />}
-        </WhenLoaded>
-      </section>
+      <CadenceSection symbol={symbol} />
+      <OutlierSection symbol={symbol} />
     </>
   );
 }
@@ -92,83 +79,4 @@ function StateBand({ of: { data } }: { readonly of: States }) {
       </dl>
     </>
   );
-}
-
-function Gaps({
-  of: { interval_ms: interval, gaps, gaps_count: count },
-}: {
-  readonly of: Cadence;
-}) {
-  const seconds = (ms: number | null) => (ms === null ? '–' : `${(ms / 1_000).toFixed(2)} s`);
-  return (
-    <>
-      <p>
-        A pill every {seconds(interval.p50)} (median), {seconds(interval.p95)} at the 95th
-        percentile. {gapsText(count)}
-      </p>
-      {count > 0 && (
-        <table>
-          <thead>
-            <tr>
-              <th>From</th>
-              <th class="number">Length</th>
-              <th>Because</th>
-            </tr>
-          </thead>
-          <tbody>
-            {gaps.slice(0, GAPS_SHOWN).map(({ from, seconds: length, because }) => (
-              <tr key={from}>
-                <td>
-                  <Time of={from} />
-                </td>
-                <td class="number">{formatDuration(length)}</td>
-                <td>{because.replaceAll('_', ' ')}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-    </>
-  );
-}
-
-function OutlierTable({ of: { data, count, threshold } }: { readonly of: Outliers }) {
-  if (count === 0) {
-    return <p>No pill is more than {threshold} robust deviations from the 1,000 before it.</p>;
-  }
-  return (
-    <table>
-      <thead>
-        <tr>
-          <th>Time</th>
-          <th class="number">Spread</th>
-          <th class="number">Median before</th>
-          <th class="number">Robust z</th>
-        </tr>
-      </thead>
-      <tbody>
-        {data.slice(0, OUTLIERS_SHOWN).map((one) => (
-          <tr key={one.cursor}>
-            <td>
-              <Time of={one.timestamp} />
-            </td>
-            <td class="number">{formatSpread(one.gross_spread_percent)}</td>
-            <td class="number">{formatSpread(one.median)}</td>
-            <td class="number">{one.z === null ? 'infinite' : one.z.toFixed(1)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
-}
-
-function gapsText(count: number): string {
-  if (count === 0) return 'No gaps.';
-  return count === 1 ? 'One gap:' : `${count} gaps, the newest first:`;
-}
-
-/** `45 s`, `12 min`, `3.5 h`. */
-function formatDuration(seconds: number): string {
-  if (seconds < 60) return `${Math.round(seconds)} s`;
-  return seconds < 3_600 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3_600).toFixed(1)} h`;
 }

@@ -4,9 +4,10 @@ import { formatConfidence, formatSpread } from '../../view/format.ts';
 import { VerdictPanel } from '../../view/verdict.tsx';
 import { PageOf } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
-import { useLoad } from '../parts/use-load.ts';
+import { type Loaded, useLoad } from '../parts/use-load.ts';
 import { WhenLoaded } from '../parts/when-loaded.tsx';
 import { type Interval, LIVE_MS, type Pill, readOf, STEPS } from './bodies.ts';
+import { CalendarSection } from './calendar-section.tsx';
 import { ChartSection } from './chart-section.tsx';
 import { DaySections } from './day-sections.tsx';
 import { HistorySection } from './history-section.tsx';
@@ -35,11 +36,13 @@ function OneSymbol({ symbol }: { readonly symbol: string }) {
   const interval = INTERVALS.find((one) => one === query.interval) ?? '1m';
   const isLive = query.live === '1';
   const live = useLiveEdge(symbol, STEPS[interval], isLive);
+  const verdict = useLoad<Verdict>(readOf('/api/market/verify', symbol), LIVE_MS);
   return (
     <PageOf title={symbol} action={<LiveButton isLive={isLive} />}>
       <LiveState live={live} />
-      <Newest symbol={symbol} live={live} />
+      <Newest symbol={symbol} live={live} verdict={verdict} />
       <ChartSection symbol={symbol} interval={interval} live={live} />
+      {verdict.data !== undefined && <CalendarSection verdict={verdict.data} />}
       <DaySections symbol={symbol} />
       <HistorySection symbol={symbol} />
       <p class="hint">
@@ -76,17 +79,23 @@ function LiveState({ live: { state, reason } }: { readonly live: Live }) {
   );
 }
 
-function Newest({ symbol, live }: { readonly symbol: string; readonly live: Live }) {
+function Newest(props: {
+  readonly symbol: string;
+  readonly live: Live;
+  readonly verdict: Loaded<Verdict>;
+}) {
+  const { symbol, live, verdict } = props;
   // While the socket brings them, the newest pill is not read again.
   const everyMs = live.state === 'live' ? undefined : LIVE_MS;
   const latest = useLoad<{ readonly data: Pill }>(readOf('/api/pills/latest', symbol), everyMs);
-  const verdict = useLoad<Verdict>(readOf('/api/market/verify', symbol), LIVE_MS);
   return (
     <>
       <WhenLoaded of={latest} rows={2}>
         {({ data }) => <Figures of={live.pill ?? data} />}
       </WhenLoaded>
-      <VerdictPanel value={verdict.data} fault={verdict.failure} atMs={undefined} />
+      <WhenLoaded of={verdict} rows={6}>
+        {(body) => <VerdictPanel value={body} fault={undefined} atMs={undefined} />}
+      </WhenLoaded>
     </>
   );
 }

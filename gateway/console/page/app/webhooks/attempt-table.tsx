@@ -1,23 +1,25 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { ActionButton } from '../parts/action-button.tsx';
 import { Time } from '../parts/time.tsx';
 import { useLoad } from '../parts/use-load.ts';
 import { WhenLoaded } from '../parts/when-loaded.tsx';
 import { useSession } from '../session/session-context.tsx';
+import { AttemptFilterFields, attemptQuery, useAttemptFilter } from './attempt-filter.tsx';
 import type { Attempt } from './bodies.ts';
+import { MessageDialog } from './message-dialog.tsx';
 
-const OUTCOMES = ['', 'delivered', 'retry', 'failed', 'expired'] as const;
 /** Attempts are in the log after a second; the list is read again until the test is there. */
 const READ_EVERY_MS = 1_000;
 
 /** Attempts, newest first. @param props.sent a test message whose attempt is awaited */
 export function AttemptTable(props: { readonly path: string; readonly sent: string | undefined }) {
   const { path, sent } = props;
-  const [outcome, setOutcome] = useState('');
-  const filter = outcome === '' ? '' : `&outcome=${outcome}`;
-  const attempts = useLoad<{ readonly data: readonly Attempt[] }>(
-    `${path}/attempts?limit=50${filter}`,
-  );
+  const filter = useAttemptFilter();
+  const { outcome, code, since } = filter;
+  // The time of the choice: each drawing would else ask for another range.
+  const asked = useMemo(() => attemptQuery(filter, Date.now()), [outcome, code, since]);
+  const attempts = useLoad<{ readonly data: readonly Attempt[] }>(`${path}/attempts?${asked}`);
+  const [shown, setShown] = useState<Attempt>();
   const isListed =
     sent === undefined || attempts.data?.data.some(({ message_id: id }) => id === sent) === true;
   useEffect(() => {
@@ -29,22 +31,12 @@ export function AttemptTable(props: { readonly path: string; readonly sent: stri
     <section class="part">
       <div class="head">
         <h2>Attempts</h2>
-        <select
-          aria-label="Outcome"
-          value={outcome}
-          onChange={(event) => setOutcome(event.currentTarget.value)}
-        >
-          {OUTCOMES.map((one) => (
-            <option key={one} value={one}>
-              {one || 'All outcomes'}
-            </option>
-          ))}
-        </select>
+        <AttemptFilterFields filter={filter} />
       </div>
       <WhenLoaded of={attempts} rows={6}>
         {({ data }) =>
           data.length === 0 ? (
-            <p class="hint">No attempts in the last 30 days.</p>
+            <p class="hint">No attempts with this filter in the last 30 days.</p>
           ) : (
             <table class="stacked">
               <thead>
@@ -67,6 +59,7 @@ export function AttemptTable(props: { readonly path: string; readonly sent: stri
                     of={one}
                     path={path}
                     onResent={attempts.reload}
+                    onShow={() => setShown(one)}
                   />
                 ))}
               </tbody>
@@ -74,6 +67,9 @@ export function AttemptTable(props: { readonly path: string; readonly sent: stri
           )
         }
       </WhenLoaded>
+      {shown !== undefined && (
+        <MessageDialog path={path} of={shown} onClose={() => setShown(undefined)} />
+      )}
     </section>
   );
 }
@@ -82,8 +78,9 @@ function AttemptRow(props: {
   readonly of: Attempt;
   readonly path: string;
   readonly onResent: () => void;
+  readonly onShow: () => void;
 }) {
-  const { of: one, path, onResent } = props;
+  const { of: one, path, onResent, onShow } = props;
   const { client } = useSession();
   return (
     <tr>
@@ -104,9 +101,16 @@ function AttemptRow(props: {
         {Math.round(one.latency_ms)} ms
       </td>
       <td data-title="Answer" class="wide">
-        <code>{one.answer || one.detail}</code>
+        <code class="cut">{one.answer || one.detail}</code>
       </td>
       <td class="actions">
+        <button
+          type="button"
+          aria-label={`Show ${one.message_id}, attempt ${one.attempt}`}
+          onClick={onShow}
+        >
+          Show
+        </button>{' '}
         <ActionButton
           label={`Resend ${one.message_id}, attempt ${one.attempt}`}
           onClick={async () => {

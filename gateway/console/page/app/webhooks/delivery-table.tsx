@@ -11,7 +11,7 @@ export function DeliveryTable({ path }: { readonly path: string }) {
   const deliveries = useLoad<{ readonly data: readonly Delivery[] }>(`${path}/deliveries?limit=20`);
   return (
     <section class="part">
-      <h2>Undelivered messages</h2>
+      <h2>Deliveries that wait or were given up</h2>
       <WhenLoaded of={deliveries} rows={2}>
         {({ data }) =>
           data.length === 0 ? (

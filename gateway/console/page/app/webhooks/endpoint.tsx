@@ -11,6 +11,7 @@ import { type Endpoint, stateText } from './bodies.ts';
 import { DeliveryTable } from './delivery-table.tsx';
 import { EndpointDialog, type EndpointDialogKind } from './endpoint-dialog.tsx';
 import { HealthSection } from './health-section.tsx';
+import { Terms } from './terms.tsx';
 
 /** Messages younger than this are recovered by the button. */
 const RECOVER_MS = 86_400_000;
@@ -36,6 +37,7 @@ export default function EndpointPage() {
           </>
         )}
       </WhenLoaded>
+      <Terms />
       <HealthSection path={path} />
       <DeliveryTable path={path} />
       <AttemptTable path={path} sent={sent} />

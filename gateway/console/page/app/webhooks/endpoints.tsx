@@ -3,14 +3,16 @@ import { Copyable } from '../parts/copy.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { PageOf } from '../parts/page.tsx';
 import { useLoad } from '../parts/use-load.ts';
+import { useNew } from '../parts/use-new.ts';
 import { WhenLoaded } from '../parts/when-loaded.tsx';
 import { type Endpoint, type Endpoints as List, stateText } from './bodies.ts';
 import { CreateEndpointDialog } from './create-endpoint-dialog.tsx';
+import { Terms } from './terms.tsx';
 
 /** The webhook endpoints of the account. */
 export default function Endpoints() {
   const endpoints = useLoad<List>('/api/webhooks?limit=100');
-  const [isCreating, setCreating] = useState(false);
+  const [isCreating, setCreating] = useNew();
   const [secret, setSecret] = useState<string>();
   const hasRoom = endpoints.data !== undefined && endpoints.data.limit !== 0;
   const create = hasRoom && (
@@ -37,7 +39,8 @@ export default function Endpoints() {
           )
         }
       </WhenLoaded>
-      {isCreating && (
+      <Terms />
+      {isCreating && hasRoom && (
         <CreateEndpointDialog
           onClose={() => setCreating(false)}
           onMade={(made) => {
