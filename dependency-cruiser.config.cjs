@@ -117,9 +117,9 @@ module.exports = {
     },
     {
       name: 'testing-is-for-tests',
-      comment: 'The benchmark of the pages starts the same browser as their tests.',
+      comment: 'Benchmarks start the same browser and the same Python as tests.',
       severity: 'error',
-      from: { pathNot: '(^|/)testing/|\\.test\\.ts$|^benchmarks/console/' },
+      from: { pathNot: '(^|/)testing/|\\.test\\.ts$|^benchmarks/(console|clients)/' },
       to: { path: '(^|/)testing/' },
     },
     only('kafka-client', 'The Kafka client stays in one module.', 'kafkajs', [

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { ACCESS } from './access/access-bench.ts';
 import { ANALYTICS } from './analytics/analytics-bench.ts';
+import { CLIENTS } from './clients/clients-bench.ts';
 import { addCompareCommands } from './compare/compare.ts';
 import { CONSOLE } from './console/console-bench.ts';
 import { DEDICATED } from './dedicated/dedicated-bench.ts';
@@ -19,7 +20,7 @@ const endToEnd = { scenario: END_TO_END, overrides: { ownStack: true } };
 addAll(program, [{ scenario: INGEST }, endToEnd, { scenario: START }], say);
 for (const scenario of [INGEST, END_TO_END, START]) addScenario(program, scenario, say);
 addCompareCommands(program, say);
-for (const scenario of [ACCESS, FANOUT, ANALYTICS, CONSOLE, DEDICATED, WEBHOOKS, TURNS]) {
+for (const scenario of [ACCESS, FANOUT, ANALYTICS, CLIENTS, CONSOLE, DEDICATED, WEBHOOKS, TURNS]) {
   addScenario(program, scenario, say);
 }
 

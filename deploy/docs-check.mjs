@@ -5,6 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { boundsFaults } from './bounds.mjs';
+import { packageFaults } from './package-settings.mjs';
 
 const README_CHARS_MAX = 6_000;
 const README_COLUMNS_MAX = 100;
@@ -18,7 +19,9 @@ const read = (file) => readFileSync(path.join(root, file), 'utf8');
 const exists = (file) => existsSync(path.join(root, file));
 const pages = [
   ...['README.md', 'ARCHITECTURE.md'],
-  ...readdirSync(path.join(root, 'docs')).map((name) => `docs/${name}`),
+  ...readdirSync(path.join(root, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
   ...readdirSync(path.join(root, 'deploy/runbooks')).map((name) => `deploy/runbooks/${name}`),
 ];
 const faults = [
@@ -27,6 +30,7 @@ const faults = [
   ...glossaryFaults(),
   ...pages.flatMap((page) => [...linkFaults(page), ...scriptFaults(page)]),
   ...boundsFaults(),
+  ...packageFaults(),
   ...downloadFaults(),
 ];
 if (faults.length > 0) {

@@ -1,2 +1,2 @@
-/** Version of this package; a test keeps it equal to package.json. */
+/** Version of this package; sdk/packages.json sets it. */
 export const VERSION = '0.1.0';

@@ -9,7 +9,7 @@ const FOLDERS = [
 
 /** Programs whose names do not end in `main.ts`, and modules that other programs import. */
 const OTHERS = [
-  ...['generator/examples/direct-producer.ts', 'generator/examples/http/post-pill.ts'],
+  ...['generator/examples/avro/direct-producer.ts', 'generator/examples/http/post-pill.ts'],
   'lib/child-process/child.ts',
   ...['sdk/index.ts', 'sdk/browser.ts'],
 ];

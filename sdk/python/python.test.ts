@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -14,6 +14,7 @@ import { createPoster, type Poster } from '../../testing/poster.ts';
 import { startProcess, type TestProcess } from '../../testing/process.ts';
 import { makePython } from '../../testing/python.ts';
 import { waitFor } from '../../testing/wait.ts';
+import SETTINGS from '../packages.json' with { type: 'json' };
 
 const FOLDER = path.join(packageRoot, 'sdk/python');
 const run = promisify(execFile);
@@ -53,24 +54,58 @@ async function readmeBlocks(): Promise<readonly string[]> {
   return [...text.matchAll(/```python\n(.*?)```/gs)].map(([, code]) => code!);
 }
 
-test('the wheel, installed from its file, does what README shows; a kill at any moment loses and doubles nothing', async () => {
+/**
+ * Builds both files, and installs the wheel with what it asks for into an empty project: a Python of
+ * its own. The versions are those that are tested here.
+ * @returns its interpreter
+ */
+async function installFromFile(): Promise<string> {
   const dist = path.join(folder, 'dist');
   await runModule(['build', '--no-isolation', '--outdir', dist, '.']);
-  const files = await readdir(dist);
-  expect(files.sort()).toEqual(['pillole-0.1.0-py3-none-any.whl', 'pillole-0.1.0.tar.gz']);
-  const site = path.join(folder, 'site');
-  const wheel = path.join(dist, files[0]!);
-  await runModule(['pip', 'install', '--quiet', '--no-deps', '--target', site, wheel]);
-  expect(await readdir(path.join(site, 'pillole'))).toContain('py.typed');
+  const { pypi, version } = SETTINGS;
+  const stem = `${pypi.replaceAll('-', '_')}-${version}`;
+  const [wheel, source] = [`${stem}-py3-none-any.whl`, `${stem}.tar.gz`];
+  expect((await readdir(dist)).sort()).toEqual([wheel, source].sort());
+  const files = [wheel, source].map((name) => path.join(dist, name));
+  await runModule(['twine', 'check', '--strict', ...files]);
+  await runModule(['check_wheel_contents', files[0]!]);
+  const pins = await readFile(path.join(FOLDER, 'requirements.txt'), 'utf8');
+  const constraints = path.join(folder, 'constraints.txt');
+  await writeFile(constraints, pins.match(/^[^\s#][^\\\n]*/gm)!.join('\n'));
+  const project = path.join(folder, 'project');
+  await run('python3', ['-m', 'venv', project]);
+  const own = path.join(project, 'bin', 'python');
+  const pip = ['-m', 'pip', 'install', '--quiet', '--no-compile', '--constraint', constraints];
+  await run(own, [...pip, files[0]!], { cwd: folder, timeout: 240_000 });
+  const { stdout } = await run(own, ['-c', PROBE], { cwd: folder });
+  expect(stdout).toBe(`${version} True\n`);
+  return own;
+}
 
-  const { api, poster, key, streamUrl } = await startPlatform();
+/** The version by the package's metadata, and whether its types and license are there. */
+const PROBE = `
+import importlib.metadata as m, pathlib, pillole
+files = {str(file) for file in m.files("${SETTINGS.pypi}")}
+typed = pathlib.Path(pillole.__file__).with_name("py.typed").exists()
+assert m.version("${SETTINGS.pypi}") == pillole.__version__
+print(pillole.__version__, typed and any(name.endswith("LICENSE") for name in files))
+`;
+
+test('the page claims no publication, and the license is that of the repository', async () => {
+  const text = await readFile(path.join(FOLDER, 'README.md'), 'utf8');
+  expect(text).toContain('The package is not published');
+  expect(text).not.toMatch(/pip3? install (?!'?\.)/);
+  const license = await readFile(path.join(packageRoot, 'LICENSE'), 'utf8');
+  expect(await readFile(path.join(FOLDER, 'LICENSE'), 'utf8')).toBe(license);
+});
+
+test('the wheel, installed from its file, does what README shows; a kill at any moment loses and doubles nothing', async () => {
+  const project = await installFromFile();
+  const { api, poster, key } = await startPlatform();
   try {
-    const env = {
-      ...{ PATH: process.env.PATH, PYTHONPATH: site, PYTHONDONTWRITEBYTECODE: '1' },
-      ...{ PILLOLE_KEY: key, PILLOLE_API_URL: api.base, PILLOLE_STREAM_URL: streamUrl },
-    };
+    const env = { PATH: process.env.PATH, PILLOLE_KEY: key, PILLOLE_API_URL: api.base };
     const [first, resume] = await readmeBlocks();
-    const { program, output } = startReadme(first!, env);
+    const { program, output } = startPython(project, ['-c', first!], env);
     await waitFor('the newest pill', () => output.text.startsWith('0.1\n'));
     await waitFor('the pill of the stream', async () => {
       // A pill of before the stream is live comes in its snapshot, which the program leaves out.
@@ -78,7 +113,8 @@ test('the wheel, installed from its file, does what README shows; a kill at any 
       return output.text.includes('0700.HK 0.7') || output.text;
     });
     program.kill('SIGKILL');
-    await killAndResume(resume!, env, poster);
+    await killAndResume(() => startPython(project, ['-c', resume!], env), poster);
+    await tailUntilInterrupted(project, env, poster);
   } finally {
     await poster.close();
     await api.close();
@@ -109,13 +145,14 @@ async function startPlatform() {
     const headers = { 'x-api-key': key };
     return (await fetch(`${api.base}/api/pills/latest?symbol=7203.T`, { headers })).status === 200;
   });
-  return { api, poster, key, streamUrl };
+  return { api, poster, key };
 }
 
-/** Starts a block of README as a program. */
-function startReadme(code: string, env: NodeJS.ProcessEnv) {
+type Program = ReturnType<typeof startPython>;
+
+function startPython(interpreter: string, args: readonly string[], env: NodeJS.ProcessEnv) {
   const output = { text: '' };
-  const program = spawn(python, ['-u', '-c', code], { cwd: folder, env });
+  const program = spawn(interpreter, ['-u', ...args], { cwd: folder, env });
   for (const pipe of [program.stdout, program.stderr]) {
     pipe.on('data', (data) => {
       output.text += data;
@@ -124,8 +161,26 @@ function startReadme(code: string, env: NodeJS.ProcessEnv) {
   return { program, output };
 }
 
+/** The command line follows a symbol until SIGTERM, and says where to resume. */
+async function tailUntilInterrupted(interpreter: string, env: NodeJS.ProcessEnv, poster: Poster) {
+  const args = ['-m', 'pillole', 'tail', 'TAIL.T', '--position-file', 'tail-position'];
+  const { program, output } = startPython(interpreter, args, env);
+  const exited = once(program, 'exit');
+  await waitFor('a pill of tail', async () => {
+    await poster.post(makePill({ symbol: 'TAIL.T' }));
+    return /^\{.*"symbol":"TAIL\.T".*"type":"pill"\}$/m.test(output.text) || output.text;
+  });
+  program.kill('SIGTERM');
+  expect(await exited).toEqual([130, null]);
+  const [, position] = /^position: (\S+)$/m.exec(output.text)!;
+  const saved = JSON.parse(
+    (await readFile(path.join(folder, 'tail-position'), 'utf8')).split('\n')[0]!,
+  );
+  expect(saved.position).toBe(position);
+}
+
 /** Posts pills while the program is killed again and again; its file must have each pill once. */
-async function killAndResume(code: string, env: NodeJS.ProcessEnv, poster: Poster): Promise<void> {
+async function killAndResume(start: () => Program, poster: Poster): Promise<void> {
   const file = path.join(folder, 'pills.txt');
   const lines = async () => {
     const text = await readFile(file, 'utf8').catch(() => '');
@@ -133,7 +188,7 @@ async function killAndResume(code: string, env: NodeJS.ProcessEnv, poster: Poste
   };
   const sent: number[] = [];
   for (let round = 0; round < 4; round += 1) {
-    const { program, output } = startReadme(code, env);
+    const { program, output } = start();
     const before = sent.length;
     // A first position is known once the stream is live; pills before it are in the snapshot.
     await waitFor('a position', async () => {

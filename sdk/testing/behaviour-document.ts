@@ -29,6 +29,7 @@ good after \`close\`, the end of the loop, or an error that reconnecting cannot 
 | from the attempt to connect until \`welcome\` | 10 s |
 | silence after which a connection is dead | two heartbeats, by the interval in \`welcome\`; time in which the client does not read does not count |
 | wait before reconnecting | the server's \`reconnect_after_ms\` as it is; else its \`retry_after_ms\`, if any, plus full jitter of 0 to min(${s(STREAM_LIMITS.reconnectMaxMs)}, ${s(STREAM_LIMITS.reconnectFirstMs)} × 2^attempt) |
+| a refused handshake (Python; a WebSocket of JavaScript does not show it) | its \`Retry-After\`, at most 60 s, plus the same jitter |
 | a connection that resets the back-off | live for ${s(STREAM_LIMITS.stableMs)} |
 | pills that wait for the consumer | ${STREAM_LIMITS.bufferMax.toLocaleString('en')}; beyond them the client does not read its socket |
 | one gap | ${GAP_LIMITS.pagesMax} pages of history; ${GAP_LIMITS.symbolsMax} symbols of one break |

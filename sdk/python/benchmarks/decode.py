@@ -1,5 +1,6 @@
 """Pills a second of the stream's path without a network: from the bytes of frames to items, and the
-memory that it takes. ``python benchmarks/decode.py [millions of pills]``"""
+memory that it takes. Prints a line of JSON after each million pills.
+``python benchmarks/decode.py [millions of pills]``"""
 
 from __future__ import annotations
 
@@ -73,11 +74,13 @@ async def measure(millions: int) -> None:
         whole_s += time.perf_counter() - decoded
         if (round_ + 1) % 10 == 0:
             mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            print(
-                f"{pills / 1e6:.0f} M pills: decoded {pills / decode_s:,.0f}/s, "
-                f"as items {pills / whole_s:,.0f}/s, at most {mib:.0f} MiB",
-                flush=True,
-            )
+            line = {
+                "pills": pills,
+                "decodedPerS": pills / decode_s,
+                "perS": pills / whole_s,
+                "maxRssMib": mib,
+            }
+            print(json.dumps(line), flush=True)
 
 
 asyncio.run(measure(int(sys.argv[1]) if len(sys.argv) > 1 else 10))

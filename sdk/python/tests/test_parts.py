@@ -58,6 +58,12 @@ def test_a_position_file_is_whole_or_raises(tmp_path: Path) -> None:
         with pytest.raises(PilloleError) as caught:
             file.load()
         assert caught.value.code == "position_file_invalid"
+    # A kill leaves the file beside; it hides nothing, and the next save takes its place.
+    (tmp_path / "position").write_text(text)
+    (tmp_path / ".position.new").write_text(text[:9])
+    assert file.load() == Saved("k7f3:0-9", "120")
+    file.save("k7f3:0-10")
+    assert file.load() == Saved("k7f3:0-10")
     assert [one.name for one in tmp_path.iterdir()] == ["position"]
 
 

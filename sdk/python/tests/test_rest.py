@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -42,6 +43,8 @@ class Platform:
     def __init__(self) -> None:
         self.answers: list[tuple[int, dict[str, str], Any]] = []
         self.requests: list[tuple[str, str | None]] = []
+        self.drip_s = 0.0
+        """Before each 100 bytes of an answer."""
         platform = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -53,14 +56,16 @@ class Platform:
                 for name, value in {"content-length": str(len(raw)), **headers}.items():
                     self.send_header(name, value)
                 self.end_headers()
-                self.wfile.write(raw)
+                for at in range(0, len(raw), 100):
+                    time.sleep(platform.drip_s)
+                    self.wfile.write(raw[at : at + 100])
 
             def log_message(self, format: str, *args: Any) -> None:
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
     def answer(self, body: Any, status: int = 200, **headers: str) -> None:
         self.answers.append((status, headers, body))
@@ -174,6 +179,72 @@ def test_history_as_a_data_frame(platform: Platform, client: Client, engine: Any
         "2026-11-20T10:02:03.004000+09:00"
     )
     assert len(history.to_df(count=1, engine=engine)) == 1
+
+
+@pytest.mark.parametrize("engine", ["pandas", "polars", "arrow"])
+def test_a_frame_without_pills_has_the_same_types(
+    platform: Platform, client: Client, engine: Any
+) -> None:
+    platform.answer({"data": [PILL], "next": None})
+    platform.answer({"data": [], "next": None})
+    history = client.history("7203.T", "2026-11-20T00:00:00Z")
+    some: Any = history.to_df(engine=engine)
+    none: Any = history.to_df(engine=engine)
+    assert len(none) == 0
+    if engine == "arrow" or engine == "polars":
+        assert none.schema == some.schema
+    else:
+        numbers = ["timestamp", "received_at", "gross_spread_percent", "confidence", "late"]
+        assert none.dtypes[numbers].equals(some.dtypes[numbers])
+
+
+@pytest.mark.parametrize("face", ["plain", "asyncio"])
+def test_an_answer_is_bounded_by_time_and_length(
+    platform: Platform, face: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read() -> PilloleError:
+        with pytest.raises(PilloleError) as caught:
+            if face == "plain":
+                with Client("k", api_url=platform.url) as client:
+                    client.get("/api/status", attempts_max=1)
+            else:
+
+                async def run() -> None:
+                    async with AsyncClient("k", api_url=platform.url) as client:
+                        await client.get("/api/status", attempts_max=1)
+
+                asyncio.run(run())
+        return caught.value
+
+    monkeypatch.setattr("pillole.rest.BODY_BYTES_MAX", 1_000)
+    platform.answer({"data": "x" * 1_001})
+    assert "longer than 1000 bytes" in read().message
+    monkeypatch.setattr("pillole.rest.TIMEOUT_S", 0.3)
+    monkeypatch.setattr("pillole.client.TIMEOUT_S", 0.3)
+    # A part every 0.1 s: no single wait is too long.
+    platform.drip_s = 0.1
+    platform.answer({"data": "x" * 900})
+    assert read().code == "timeout"
+
+
+def test_settings_come_from_the_environment(
+    platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PILLOLE_KEY", "pil_live_env")
+    monkeypatch.setenv("PILLOLE_API_URL", platform.url)
+    platform.answer({"data": PILL, "position": "k:0-1"})
+    with Client() as client:
+        client.latest()
+    assert platform.requests[0][1] == "pil_live_env"
+
+
+def test_the_api_names_the_address_of_streams(platform: Platform) -> None:
+    platform.answer({"services": {"stream": "ws://127.0.0.1:1"}})
+    with Client("k", api_url=platform.url) as client, pytest.raises(PilloleError) as caught:
+        list(client.stream("A", attempts_max=1))
+    assert caught.value.code == "retries_exhausted"
+    assert "ws://127.0.0.1:1/api/stream" in caught.value.message
+    assert platform.requests == [("/api/account", "k")]
 
 
 def test_usable_says_no_when_in_doubt(platform: Platform, client: Client) -> None:

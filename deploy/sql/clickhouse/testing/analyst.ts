@@ -23,6 +23,8 @@ import {
 /** The last minutes of a demo market with two symbols, before now. */
 const MARKET = { seed: 7, pillsPerS: 0.4, durationS: 3_000, symbols: ['7203.T', '6758.T'] };
 
+const WRITTEN_AT_ONCE = 2_000;
+
 export type Row = Readonly<Record<string, unknown>>;
 
 /** A namespace with pills of a demo market, and a client to read them. */
@@ -35,15 +37,16 @@ export interface Analyst {
   close(): Promise<unknown>;
 }
 
-export async function openAnalyst(): Promise<Analyst> {
+/** @param pills of the last seven days, which are live; by default those of a small market */
+export async function openAnalyst(pills: readonly PillRecord[] = marketPills()): Promise<Analyst> {
   const name = newNamespaceName();
   const database = databaseName(name);
   // A ClickHouse of its own: its analyst may read the database of this namespace.
   const { clickhouse, clickhouse_analyst: password } = inject('passwords');
   const passwords = { default: clickhouse, analyst: password };
   const server = await startTestServer(undefined, database, passwords);
-  // Pills of the last hour are live, so that there is a track record.
-  const live = { backfill_age_ms: 86_400_000 };
+  // Live pills have a track record.
+  const live = { backfill_age_ms: 7 * 86_400_000 };
   const namespace = await createNamespace(live, name, ownerUrl(server, clickhouse));
   const ask = async (sql: string): Promise<Row[]> => {
     const url = new URL(namespace.engines.clickhouseUrl);
@@ -60,9 +63,10 @@ export async function openAnalyst(): Promise<Analyst> {
       .filter(Boolean)
       .map((line) => JSON.parse(line) as Row);
   };
-  const pills = marketPills();
   const writer = await openPillWriter(namespace);
-  await writer.write(pills);
+  for (let at = 0; at < pills.length; at += WRITTEN_AT_ONCE) {
+    await writer.write(pills.slice(at, at + WRITTEN_AT_ONCE));
+  }
   await writer.close();
   const sink = await startProcess('pipelines/main.js', ['analytics'], namespace.env);
   const fill = async () => {

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 
 import msgspec
@@ -27,11 +29,14 @@ _AWAY |= {"retries_exhausted"}
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit code, the same as those of the TypeScript client's."""
     options = _parser().parse_args(arguments)
-    key = os.environ.get("PILLOLE_KEY")
-    if options.key_file is not None:
-        with open(options.key_file, encoding="utf-8") as file:
-            key = file.read().strip()
+    if threading.current_thread() is threading.main_thread():
+        # A supervisor's SIGTERM ends like Ctrl-C, so that tail prints the position.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
+        key = os.environ.get("PILLOLE_KEY")
+        if options.key_file is not None:
+            with open(options.key_file, encoding="utf-8") as file:
+                key = file.read().strip()
         with Client(key, api_url=options.api_url, stream_url=options.stream_url) as client:
             return int(options.run(client, options))
     except KeyboardInterrupt:
@@ -40,6 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader of our output has ended, as `head` does.
         sys.stderr.close()
         return OK
+    except OSError as error:
+        # Of the files that the command line names.
+        print(f"pillole: {error}", file=sys.stderr)
+        return USAGE
     except PilloleError as error:
         print(f"pillole: {error}", file=sys.stderr)
         return _exit_code(error)
@@ -83,20 +92,23 @@ def _tail(client: Client, options: argparse.Namespace) -> int:
     file = None if options.position_file is None else PositionFile(options.position_file)
     saved = None if file is None else file.load()
     resume = None if saved is None else saved.position
+    # After the line is printed, so that a signal in between loses nothing.
+    shown = resume
     missing = False
     pills = 0
     with client.stream(symbols, mode=options.mode, resume=resume) as stream:
         try:
             for item in stream:
                 _print(_tagged(item))
+                shown = stream.position
                 missing = missing or (isinstance(item, Gap) and not item.filled)
                 pills += isinstance(item, Pill)
                 if file is not None:
-                    file.save(stream.position)
+                    file.save(shown)
                 if options.count is not None and pills >= options.count:
                     break
         finally:
-            print(f"position: {stream.position}", file=sys.stderr)
+            print(f"position: {shown}", file=sys.stderr)
     return MISSING if missing else OK
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import os
 import re
 import ssl
 import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from types import TracebackType
 from typing import Any, Literal, TypeVar, overload
@@ -20,7 +21,18 @@ import httpx
 from .errors import PilloleError
 from .history import AsyncHistory, History
 from .models import HistoryPage, Latest, LatestMany, Usable
-from .rest import ATTEMPTS_MAX, TIMEOUT_S, Send, Wait, decode, get_steps, next_path, path_with
+from .rest import (
+    ATTEMPTS_MAX,
+    TIMEOUT_S,
+    Answer,
+    BodyReader,
+    Send,
+    Wait,
+    decode,
+    get_steps,
+    next_path,
+    path_with,
+)
 from .stream.connection import Address, keep_connected
 from .stream.item_queue import ItemQueue
 from .stream.position import PositionTracker
@@ -56,9 +68,9 @@ class _Settings:
         stream_url: str | None,
         ssl_context: ssl.SSLContext | None,
     ) -> None:
-        self._key = key
-        self._api_url = api_url
-        self._stream_url = stream_url
+        self._key = os.environ.get("PILLOLE_KEY") if key is None else key
+        self._api_url = api_url or os.environ.get("PILLOLE_API_URL")
+        self._stream_url = stream_url or os.environ.get("PILLOLE_STREAM_URL")
         self._ssl_context = ssl_context
 
     def _headers(self) -> dict[str, str]:
@@ -79,13 +91,31 @@ class _Settings:
             raise PilloleError("key_malformed", message)
         return key
 
-    def _stream_address(self) -> Address:
-        if not self._stream_url:
-            raise PilloleError("not_configured", "stream_url is not set.")
-        parts = urlsplit(self._stream_url)
+    def _require_stream(self) -> None:
+        """Fails at once rather than in the first attempt to connect."""
+        self._require_key()
+        if self._stream_url:
+            self._address_at(self._stream_url)
+        elif not self._api_url:
+            message = "stream_url is not set, nor api_url, which would tell the address of streams."
+            raise PilloleError("not_configured", message)
+
+    async def _stream_address(self) -> Address:
+        """The address that is set; else the one that the API names."""
+        if self._stream_url:
+            return self._address_at(self._stream_url)
+        async with httpx.AsyncClient(**self._http_options()) as http:
+            account = _object(await _get(http, self, "/api/account"))
+        url = (account.get("services") or {}).get("stream")
+        if not isinstance(url, str):
+            raise PilloleError("not_configured", "The API names no stream: pass stream_url.")
+        return self._address_at(url)
+
+    def _address_at(self, stream_url: str) -> Address:
+        parts = urlsplit(stream_url)
         scheme = {"http": "ws", "https": "wss"}.get(parts.scheme, parts.scheme)
         if scheme not in ("ws", "wss") or not parts.netloc:
-            message = f"stream_url is no ws(s) address: {self._stream_url}"
+            message = f"stream_url is no ws(s) address: {stream_url}"
             raise PilloleError("not_configured", message)
         path = STREAM_PATH if parts.path in ("", "/") else parts.path
         url = urlunsplit((scheme, parts.netloc, path, parts.query, ""))
@@ -136,7 +166,7 @@ async def _get(
     http: httpx.AsyncClient, settings: _Settings, path: str, attempts_max: int = ATTEMPTS_MAX
 ) -> bytes:
     steps = get_steps(settings._api_url, path, attempts_max)
-    answer: httpx.Response | httpx.HTTPError | None = None
+    answer: Answer | httpx.HTTPError | None = None
     try:
         while True:
             step = steps.send(answer) if answer is not None else next(steps)
@@ -145,11 +175,25 @@ async def _get(
                 await asyncio.sleep(step.seconds)
             elif isinstance(step, Send):
                 try:
-                    answer = await http.get(step.url, headers=settings._headers())
+                    answer = await _fetch(http, step.url, settings._headers())
                 except httpx.HTTPError as error:
                     answer = error
     except StopIteration as end:
         return bytes(end.value)
+
+
+async def _fetch(http: httpx.AsyncClient, url: str, headers: dict[str, str]) -> Answer:
+    async def read() -> Answer:
+        body = BodyReader()
+        async with http.stream("GET", url, headers=headers) as response:
+            async for part in response.aiter_bytes():
+                body.add(part)
+            return body.answer_of(response)
+
+    try:
+        return await asyncio.wait_for(read(), TIMEOUT_S)
+    except (TimeoutError, asyncio.TimeoutError) as error:
+        raise httpx.ReadTimeout(f"No answer within {TIMEOUT_S:g} s.") from error
 
 
 class Client(_Settings):
@@ -157,8 +201,9 @@ class Client(_Settings):
     repeated where that is safe. Streams live in one thread of their own.
 
     ``key``: an API key. ``api_url``: origin of the API, ``https://api.example``. ``stream_url``:
-    origin or whole address of streams, ``wss://stream.example``. ``ssl_context``: certificates of
-    your own.
+    origin or whole address of streams, ``wss://stream.example``; without it the API names it.
+    What is not given comes from PILLOLE_KEY, PILLOLE_API_URL and PILLOLE_STREAM_URL.
+    ``ssl_context``: certificates of your own.
     """
 
     def __init__(
@@ -184,6 +229,13 @@ class Client(_Settings):
     ) -> None:
         self.close()
 
+    def _fetch(self, url: str) -> Answer:
+        body = BodyReader()
+        with self._http.stream("GET", url, headers=self._headers()) as response:
+            for part in response.iter_bytes():
+                body.add(part)
+            return body.answer_of(response)
+
     def close(self) -> None:
         """Closes connections and streams."""
         self._http.close()
@@ -194,7 +246,7 @@ class Client(_Settings):
     def get(self, path: str, *, attempts_max: int = ATTEMPTS_MAX) -> bytes:
         """The body of an answer of the API to a path with its query."""
         steps = get_steps(self._api_url, path, attempts_max)
-        answer: httpx.Response | httpx.HTTPError | None = None
+        answer: Answer | httpx.HTTPError | None = None
         try:
             while True:
                 step = steps.send(answer) if answer is not None else next(steps)
@@ -203,7 +255,7 @@ class Client(_Settings):
                     time.sleep(step.seconds)
                 elif isinstance(step, Send):
                     try:
-                        answer = self._http.get(step.url, headers=self._headers())
+                        answer = self._fetch(step.url)
                     except httpx.HTTPError as error:
                         answer = error
         except StopIteration as end:
@@ -293,12 +345,13 @@ class Client(_Settings):
         """Opens a stream; its items are `Pill`, `Snapshot`, `Gap` and `Refused`.
 
         ``symbols``: names, or ``"*"`` for all. ``resume``: a position, or ``{"since": time}``.
-        ``on_gap(after, until)`` is called for each gap that could not be filled, ``on_note`` for
-        heartbeats, quiet, status, drain, and the errors after which the stream reconnects; both in
-        the thread of the streams. ``attempts_max``: consecutive attempts that may open nothing
-        before ``retries_exhausted`` is raised; None: the stream tries for ever.
+        ``on_gap(gap_start, gap_end)`` is called with the cursors around each gap that could not be
+        filled, None where they are unknown; ``on_note`` for heartbeats, quiet, status, drain, and
+        the errors after which the stream reconnects; both in the thread of the streams.
+        ``attempts_max``: consecutive attempts that may open nothing before ``retries_exhausted`` is
+        raised; None: the stream tries for ever.
         """
-        address = self._stream_address()
+        self._require_stream()
         runtime = self._runtime(
             symbols,
             mode=mode,
@@ -314,8 +367,9 @@ class Client(_Settings):
             on_note=on_note,
         )
 
-        def run() -> Coroutine[Any, Any, PilloleError]:
-            return keep_connected(runtime, address, reconnect_max_s, attempts_max)
+        async def run() -> PilloleError:
+            address = await self._stream_address()
+            return await keep_connected(runtime, address, reconnect_max_s, attempts_max)
 
         if self._streams is None:
             self._streams = _StreamThread()
@@ -468,7 +522,7 @@ class AsyncClient(_Settings):
         on_note: Callable[[Note], None] | None = None,
     ) -> AsyncStream:
         """Opens a stream as `Client.stream` does; it begins with the iteration."""
-        address = self._stream_address()
+        self._require_stream()
         runtime = self._runtime(
             symbols,
             mode=mode,
@@ -484,8 +538,9 @@ class AsyncClient(_Settings):
             on_note=on_note,
         )
 
-        def run() -> Coroutine[Any, Any, PilloleError]:
-            return keep_connected(runtime, address, reconnect_max_s, attempts_max)
+        async def run() -> PilloleError:
+            address = await self._stream_address()
+            return await keep_connected(runtime, address, reconnect_max_s, attempts_max)
 
         return AsyncStream(runtime, run)
 

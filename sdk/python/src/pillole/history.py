@@ -18,6 +18,8 @@ Engine = Literal["pandas", "polars", "arrow"]
 PAGES_MAX = 100_000
 """Pages of one range: a bound against a server that never ends."""
 _TIMES = ("timestamp", "received_at")
+_NUMBERS = ("gross_spread_percent", "confidence")
+_FLAGS = ("late", "backfill")
 _COLUMNS = (
     *("timestamp", "symbol", "gross_spread_percent", "market_state", "confidence"),
     *("received_at", "id", "cursor", "late", "backfill"),
@@ -128,14 +130,18 @@ def frame_of(pills: list[Pill], tz: str, engine: Engine) -> Any:
     if engine == "pandas":
         import pandas as pd
 
-        frame = pd.DataFrame(columns)
+        # The types are those of a frame with pills, also where no pill is.
+        frame = pd.DataFrame(columns).astype(dict.fromkeys(_NUMBERS, float))
+        frame = frame.astype(dict.fromkeys(_FLAGS, bool))
         for name in _TIMES:
-            frame[name] = pd.to_datetime(frame[name], utc=True).dt.tz_convert(tz)
+            frame[name] = pd.to_datetime(frame[name], utc=True).dt.as_unit("us").dt.tz_convert(tz)
         return frame
     if engine == "polars":
         import polars as pl
 
-        texts = pl.DataFrame(columns, schema_overrides=dict.fromkeys(_TIMES, pl.String))
+        types = {**dict.fromkeys(_NUMBERS, pl.Float64), **dict.fromkeys(_FLAGS, pl.Boolean)}
+        schema = {name: types.get(name, pl.String) for name in _COLUMNS}
+        texts = pl.DataFrame(columns, schema=schema)
         return texts.with_columns(
             pl.col(name)
             .str.to_datetime("%Y-%m-%dT%H:%M:%S%.fZ", time_unit="us", time_zone="UTC")
@@ -145,10 +151,13 @@ def frame_of(pills: list[Pill], tz: str, engine: Engine) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    table = pa.table(columns)
+    types = {**dict.fromkeys(_NUMBERS, pa.float64()), **dict.fromkeys(_FLAGS, pa.bool_())}
+    table = pa.table(
+        columns, schema=pa.schema([(name, types.get(name, pa.string())) for name in _COLUMNS])
+    )
     for name in _TIMES:
         at = table.schema.get_field_index(name)
-        texts = pc.replace_substring(table[name].cast(pa.string()), "Z", "")
+        texts = pc.replace_substring(table[name], "Z", "")
         times = texts.cast(pa.timestamp("us")).cast(pa.timestamp("us", tz=tz))
         table = table.set_column(at, name, times)
     return table

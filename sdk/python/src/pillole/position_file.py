@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +25,7 @@ class PositionFile:
 
     A file is written beside and renamed, so that it is the old or the new one after a kill; a wrong
     checksum raises. Effects of pills happen exactly once if the note says how far they had come and
-    the program takes back what came later: see the example in README.
+    the program takes back what came later: see the example in README. One program writes a file.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -55,17 +54,13 @@ class PositionFile:
         if position is None:
             return
         body = json.dumps({"position": position, "note": note})
-        folder = self._path.parent
-        handle, beside = tempfile.mkstemp(dir=folder, prefix=f".{self._path.name}-")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(f"{body}\n{_checksum(body)}\n")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(beside, self._path)
-        except BaseException:
-            os.unlink(beside)
-            raise
+        # One name, so that kills leave one file at most; the next save writes over it.
+        beside = self._path.with_name(f".{self._path.name}.new")
+        with open(beside, "w", encoding="utf-8") as file:
+            file.write(f"{body}\n{_checksum(body)}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, self._path)
 
     def _invalid(self, why: str) -> PilloleError:
         message = (

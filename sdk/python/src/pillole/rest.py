@@ -17,7 +17,10 @@ from .errors import PilloleError, Retry
 from .retry import jitter_s
 
 TIMEOUT_S = 10.0
-"""One attempt, from the request to the last byte of the answer."""
+"""One attempt, from the request to the last byte of the answer. Plain code looks at the clock after
+each part of the answer, so that an attempt may take twice as long; each part may take as long."""
+BODY_BYTES_MAX = 64 * 1024 * 1024
+"""A longer answer is refused; a page of history has 2 MB."""
 ATTEMPTS_MAX = 3
 BACKOFF_FIRST_S = 0.2
 BACKOFF_MAX_S = 5.0
@@ -30,9 +33,18 @@ TRANSIENT = frozenset({408, 429, 502, 503, 504})
 
 @dataclass(frozen=True)
 class Send:
-    """Send a GET request; the answer is a response or an ``httpx.HTTPError``."""
+    """Send a GET request; the answer is an `Answer` or an ``httpx.HTTPError``."""
 
     url: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer, read to its end."""
+
+    status: int
+    headers: httpx.Headers
+    body: bytes
 
 
 @dataclass(frozen=True)
@@ -42,7 +54,7 @@ class Wait:
     seconds: float
 
 
-Steps = Generator[Send | Wait, "httpx.Response | httpx.HTTPError | None", bytes]
+Steps = Generator[Send | Wait, Answer | httpx.HTTPError | None, bytes]
 
 
 def get_steps(api_url: str | None, path: str, attempts_max: int = ATTEMPTS_MAX) -> Steps:
@@ -92,11 +104,11 @@ def next_path(next_: str | None, path: str) -> str | None:
     return f"{parts.path}?{'&'.join([*query, urlencode({'page': next_})])}"
 
 
-def read_answer(url: str, answer: httpx.Response | httpx.HTTPError | None) -> bytes:
+def read_answer(url: str, answer: Answer | httpx.HTTPError | None) -> bytes:
     """The body of a 2xx answer with JSON. Raises PilloleError for any other outcome."""
     if answer is None or isinstance(answer, Exception):
         raise _transport_error(url, answer)
-    body, status = answer.content, answer.status_code
+    body, status = answer.body, answer.status
     if 200 <= status < 300:
         if body.lstrip()[:1] not in (b"{", b"["):
             raise _not_pillole(url, f"HTTP {status} is not JSON", status)
@@ -115,7 +127,7 @@ def read_answer(url: str, answer: httpx.Response | httpx.HTTPError | None) -> by
         _describe(problem) if problem is not None else f"HTTP {status}",
         status=status,
         retry=retry,
-        retry_after_s=_retry_after(answer.headers.get("retry-after"), problem),
+        retry_after_s=retry_after_s(answer.headers.get("retry-after"), problem),
         problem=problem,
     )
 
@@ -128,6 +140,29 @@ def repeat_after_s(error: PilloleError, attempt: int) -> float | None:
     if server_s > RETRY_AFTER_MAX_S:
         return None
     return server_s + jitter_s(attempt - 1, BACKOFF_FIRST_S, BACKOFF_MAX_S)
+
+
+class BodyReader:
+    """Collects the parts of an answer within the bounds of time and length."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._bytes = 0
+        self._until = time.monotonic() + TIMEOUT_S
+
+    def add(self, part: bytes) -> None:
+        """Raises httpx.ReadTimeout, and PilloleError ``answer_malformed`` beyond the length."""
+        self._parts.append(part)
+        self._bytes += len(part)
+        if self._bytes > BODY_BYTES_MAX:
+            message = f"The answer is longer than {BODY_BYTES_MAX} bytes."
+            raise PilloleError("answer_malformed", message)
+        if time.monotonic() > self._until:
+            raise httpx.ReadTimeout(f"The answer took longer than {TIMEOUT_S:g} s.")
+
+    def answer_of(self, response: httpx.Response) -> Answer:
+        """The whole answer."""
+        return Answer(response.status_code, response.headers, b"".join(self._parts))
 
 
 def decode(body: bytes, type_: Any) -> Any:
@@ -173,7 +208,7 @@ def _describe(problem: Mapping[str, Any]) -> str:
     return " ".join(str(part) for part in parts if part)
 
 
-def _retry_after(header: str | None, problem: Mapping[str, Any] | None) -> float | None:
+def retry_after_s(header: str | None, problem: Mapping[str, Any] | None) -> float | None:
     """Seconds, by the header (a number or a date: RFC 9110, 10.2.3), else by the problem."""
     if header is not None and re.fullmatch(r"\d+", header):
         return float(header)

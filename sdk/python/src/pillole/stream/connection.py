@@ -13,6 +13,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
 from ..errors import PilloleError
+from ..rest import retry_after_s
 from ..retry import jitter_s
 from .frames import Welcome, closed_error, decode_frame, may_reconnect
 from .runtime import StreamRuntime
@@ -24,6 +25,8 @@ HEARTBEATS_MISSED = 2
 """Missing heartbeats after which a connection counts as dead, whatever data came before."""
 BUSY_GRACE_S = 0.1
 """Frames that wait behind a busy event loop are read first."""
+RETRY_AFTER_MAX_S = 60.0
+"""The longest wait that a refused handshake may ask for."""
 STABLE_S = 5.0
 """A connection that lasts this long resets the back-off."""
 RECONNECT_FIRST_S = 0.5
@@ -106,7 +109,8 @@ async def _connect_once(runtime: StreamRuntime, address: Address) -> _Ending:
             **options,
         )
     except InvalidStatus as error:
-        return _refused_handshake(error.response.status_code, address.url)
+        after = error.response.headers.get("retry-after")
+        return _refused_handshake(error.response.status_code, after, address.url)
     except (InvalidURI, ValueError) as error:
         return _Ending(PilloleError("not_configured", f"stream_url: {error}"), False)
     except (OSError, TimeoutError, InvalidHandshake, EOFError) as error:
@@ -223,7 +227,7 @@ class _SilenceWatch:
             self._timer = None
 
 
-def _refused_handshake(status: int, url: str) -> _Ending:
+def _refused_handshake(status: int, after: str | None, url: str) -> _Ending:
     if 400 <= status < 500 and status not in (408, 429):
         message = (
             f"No stream of pillole is at {url}: it answers HTTP {status}. Check the address and "
@@ -231,7 +235,13 @@ def _refused_handshake(status: int, url: str) -> _Ending:
         )
         return _Ending(PilloleError("not_pillole", message, status=status, retry="after"), True)
     message = f"{url} answers HTTP {status}."
-    return _Ending(PilloleError("connection_lost", message, status=status, retry="after"), True)
+    # A proxy may ask for hours; the stream asks again after a minute.
+    delay_s = retry_after_s(after, None)
+    delay_s = None if delay_s is None else min(delay_s, RETRY_AFTER_MAX_S)
+    error = PilloleError(
+        "connection_lost", message, status=status, retry="after", retry_after_s=delay_s
+    )
+    return _Ending(error, True, delay_s)
 
 
 def _exhausted(attempts: int, cause: PilloleError) -> PilloleError:
