@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import os from 'node:os';
+import path from 'node:path';
 import { type ProvisionOptions, provision } from '../deploy/provision.ts';
 import { createKafkaClient, type KafkaClient } from '../lib/kafka/kafka-client.ts';
 import { silentLog } from '../lib/log/log.ts';
@@ -70,6 +72,7 @@ export async function createNamespace(
       DATABASE_URL: engines.postgresUrl,
       KEY_PEPPER_FILE: engines.pepperFile,
       PILLOLE_NAMESPACE: name,
+      EXPORTS_FOLDER: path.join(os.tmpdir(), `pillole-exports-${name}`),
       LOG_LEVEL: 'info',
     },
   };

@@ -146,7 +146,7 @@ export type ServedUrls = Partial<Readonly<Record<'ingest' | 'api' | 'stream', st
 export function environmentOf(
   instance: ProcessInstance,
   addresses: Addresses,
-  layout: Pick<StackLayout, 'pepper' | 'outbox' | 'run'>,
+  layout: Pick<StackLayout, 'pepper' | 'outbox' | 'exports' | 'run'>,
   urls: ServedUrls,
 ): Record<string, string> {
   const { spec, metricsPort, port } = instance;
@@ -159,6 +159,7 @@ export function environmentOf(
     PILLOLE_NAMESPACE: addresses.namespace,
     KEY_PEPPER_FILE: layout.pepper,
     MAIL_OUTBOX: layout.outbox,
+    EXPORTS_FOLDER: layout.exports,
     // For a developer's own receiver; other deployments post to public addresses only.
     WEBHOOK_ALLOW_LOOPBACK: 'true',
     DEDICATED_RUN_FOLDER: path.join(layout.run, 'dedicated'),

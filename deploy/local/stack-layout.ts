@@ -24,6 +24,7 @@ export function stackLayout(folder: string = path.join(packageRoot, '.local')) {
     demoKeys: path.join(folder, 'demo-keys.json'),
     /** Mails, one file each, if no SMTP server is configured. */
     outbox: path.join(folder, 'outbox'),
+    exports: path.join(folder, 'exports'),
     /** Downloaded engines, shared by all stacks of this clone. */
     engines: path.join(packageRoot, '.local', 'engines'),
   };

@@ -1,9 +1,17 @@
 /**
  * What a key may be used for. `read`: every read of the REST API that keys may make; it writes
- * nothing. `stream`: sockets and their tickets. `webhooks:read`: endpoints and deliveries alone.
+ * nothing. `stream`: sockets and their tickets. `exports`: to create, read, download and remove exports.
+ * `webhooks:read`: endpoints and deliveries alone.
  * `webhooks:write`: to manage endpoints and post messages again. `support`: to open tickets.
  */
-export const SCOPES = ['read', 'stream', 'webhooks:read', 'webhooks:write', 'support'] as const;
+export const SCOPES = [
+  'read',
+  'stream',
+  'exports',
+  'webhooks:read',
+  'webhooks:write',
+  'support',
+] as const;
 export type Scope = (typeof SCOPES)[number];
 
 /** Scopes of a new key that names none; a scope that changes something must be named. */

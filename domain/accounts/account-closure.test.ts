@@ -87,6 +87,9 @@ async function fullAccount() {
   await sql`INSERT INTO usage_days VALUES (${id}, current_date, 1)`.execute(db);
   await sql`INSERT INTO usage_calls VALUES (${id}, current_date, 'k', 'GET /', 1)`.execute(db);
   await sql`INSERT INTO usage_hours VALUES (${id}, date_trunc('hour', now()), 1)`.execute(db);
+  await sql`INSERT INTO exports
+      (id, account_id, created_by, request, epoch, position, rows_estimated)
+    VALUES (${newId('exp')}, ${id}, 'test', '{}', 'k', 'k:', 0)`.execute(db);
   await sql`INSERT INTO account_events (account_id, type, dedupe, data)
     VALUES (${id}, 'quota.warning', 'once', '{}')`.execute(db);
   await sql`INSERT INTO checkouts (id, account_id, tier, provider, expires_at)

@@ -5,7 +5,7 @@ import { writeFileAtomically } from '../../lib/files/write-file.ts';
 import type { Database } from '../../lib/postgres/database.ts';
 import type { Tables } from '../../lib/postgres/tables.ts';
 import { newId } from '../access/id.ts';
-import { DEFAULT_SCOPES as scopes } from '../access/scopes.ts';
+import { DEFAULT_SCOPES } from '../access/scopes.ts';
 import { TIER_NAMES, TIERS, type Tier } from '../access/tiers.ts';
 import { PERIOD_MS } from './billing-events.ts';
 import type { Keys } from './keys.ts';
@@ -82,7 +82,12 @@ async function createKeysOf(
 ): Promise<DemoKeys | undefined> {
   const made: Partial<Record<Tier, string>> = {};
   for (const [tier, accountId] of accounts) {
-    const created = await keys.create({ ...SYSTEM, accountId, name: 'demo', scopes });
+    const created = await keys.create({
+      ...SYSTEM,
+      accountId,
+      name: 'demo',
+      scopes: [...DEFAULT_SCOPES, 'exports'],
+    });
     // The operator suspended the account, or its subscription has ended: there are no keys to show.
     if (created.kind !== 'ok') return undefined;
     made[tier] = created.key;

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { readCredentialFile } from '../../domain/access/generator-credentials.ts';
 import { readPepperPath } from '../../domain/access/pepper.ts';
 import { type PortRange, processesThatFit } from '../../domain/dedicated/capacity.ts';
@@ -56,6 +57,8 @@ export function readApiConfig(env: NodeJS.ProcessEnv) {
       databaseUrl: reader.text('DATABASE_URL'),
       /** For history, analytics and the log of attempts. */
       clickhouseUrl: reader.text('CLICKHOUSE_URL'),
+      /** Files of exports; all API processes must see the same folder. */
+      exportsFolder: reader.optional('EXPORTS_FOLDER') ?? path.join('.local', 'exports'),
       /** File of days that differ from the calendars, such as a typhoon. */
       calendarOverrides: reader.optional('CALENDAR_OVERRIDES'),
       /** Venues of symbols, in addition to the built-in rules. */

@@ -31,6 +31,7 @@ import { demoReads } from './console/demo-reads.ts';
 import { demoTicketRoute } from './console/demo-ticket-route.ts';
 import { marketRoute } from './console/market-route.ts';
 import { addPageRoutes } from './console/page-routes.ts';
+import { openExports } from './exports/open-exports.ts';
 import { watchGenerators } from './generator/alerts.ts';
 import { generatorRoutes, openOutcomes } from './generator/routes.ts';
 import { openHistory } from './history/open-history.ts';
@@ -159,6 +160,7 @@ async function openReads(
   const findUnknown = createFindUnknown(view);
   const analytics = openAnalytics({ config, settings, logEnd, markets, findUnknown }, life);
   const { history, route } = openHistory({ config, settings, logEnd, pepper, findUnknown }, life);
+  const exports = openExports({ config, db, background, keyring, pepper, epoch }, life);
   const webhooks = openWebhooks(config, { db, pepper, history, epoch }, life);
   const verify = await retry('the log cannot be read', life, () =>
     openVerify({ config, client, schemas, settings, view, lag, markets }, life),
@@ -167,7 +169,7 @@ async function openReads(
   startAlerts(config, { view, markets, select: outcomes, db: background }, life);
   const { routes: verdicts, lastSpreads } = verify;
   const ofPills = [latestRoute(view, logEnd, epoch), route, ...analytics, ...verdicts];
-  const routes = [...ofPills, status, statusDays, ...generatorRoutes(config, outcomes)];
+  const routes = [...ofPills, ...exports, status, statusDays, ...generatorRoutes(config, outcomes)];
   return { view, webhooks, routes, market: { lastSpreads, markets } };
 }
 

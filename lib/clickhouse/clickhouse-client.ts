@@ -6,6 +6,7 @@ import {
 } from '@clickhouse/client';
 
 export type ClickHouse = ClickHouseClient;
+export type { ClickHouseSettings } from '@clickhouse/client';
 
 /** ClickHouse's name of the error, e.g. `TIMEOUT_EXCEEDED`; undefined when it did not answer. */
 export function clickHouseErrorName(error: unknown): string | undefined {

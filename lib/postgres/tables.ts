@@ -139,6 +139,28 @@ export interface Tables {
     expires_at: Date | null;
     removed_at: Date | null;
   };
+  exports: {
+    id: string;
+    account_id: string;
+    created_by: string;
+    request: Json;
+    state: Defaulted<'waiting' | 'running' | 'done' | 'failed' | 'canceled'>;
+    created_at: Defaulted<Date>;
+    started_at: Date | null;
+    finished_at: Date | null;
+    epoch: string;
+    position: string;
+    rows_estimated: Big;
+    rows_done: Defaulted<Big>;
+    bytes: Defaulted<Big>;
+    sha256: string | null;
+    receipt: Json | null;
+    problem: string | null;
+    attempts: Defaulted<number>;
+    owner: string | null;
+    owner_until: Date | null;
+    file: string | null;
+  };
   latency_hours: {
     hour: Date;
     channel: 'stream' | 'webhook';

@@ -73,6 +73,16 @@ export async function openEngine(folder: string, accessConfig: string) {
     }
   }
 
+  /** Copies a file as one value, which is held in memory. */
+  async function recode(...files: readonly [from: [string, string], to: [string, string]]) {
+    const [source, target] = files.map(
+      ([file, method]) => `file(${quoteText(file)}, 'RawBLOB', 'b String', '${method}')`,
+    );
+    const sql = `INSERT INTO FUNCTION ${target} SELECT b FROM ${source}`;
+    const settings: [string, string][] = [['max_memory_usage', String(UNPACK_BYTES_MAX)]];
+    await run({ ...PLAIN, sql, settings });
+  }
+
   const textOf = async (statement: Statement) =>
     Buffer.from((await run(statement)).bytes).toString('utf8');
 
@@ -98,13 +108,11 @@ export async function openEngine(folder: string, accessConfig: string) {
         throw withoutScope(error);
       }),
     /** Decompresses from file to file; paths are relative to the working folder. */
-    async unpack(from: string, to: string, method: string): Promise<void> {
-      const source = `file(${quoteText(from)}, 'RawBLOB', 'b String', '${method}')`;
-      const target = `file(${quoteText(to)}, 'RawBLOB', 'b String', 'none')`;
-      const sql = `INSERT INTO FUNCTION ${target} SELECT b FROM ${source}`;
-      const settings: [string, string][] = [['max_memory_usage', String(UNPACK_BYTES_MAX)]];
-      await run({ ...PLAIN, sql, settings });
-    },
+    unpack: (from: string, to: string, method: string): Promise<void> =>
+      recode([from, method], [to, 'none']),
+    /** Compresses from file to file. */
+    pack: (from: string, to: string, method: string): Promise<void> =>
+      recode([from, 'none'], [to, method]),
     close: (): void => mainSession.close(),
   };
 }

@@ -111,7 +111,8 @@ async function executeText(
   if (isGet && !readsOnly) throw getIsReadonly();
   const plain = statementOf(request, sql);
   const isAnalyst = request.user === 'analyst';
-  const queue = isAnalyst ? 'analyst' : readsOnly ? 'read' : 'write';
+  const readQueue = isExport(request) ? 'export' : 'read';
+  const queue = isAnalyst ? 'analyst' : readsOnly ? readQueue : 'write';
   const result = await queues.run(queue, word === 'INSERT', abandoned, async () => {
     const statement = isAnalyst ? await restrictToAnalyst(engine, plain) : plain;
     return engine.run(statement).catch(async (error) => {
@@ -119,6 +120,11 @@ async function executeText(
     });
   });
   return { request, result, format: trailingFormat(sql) ?? request.format, insertedBytes: 0 };
+}
+
+/** ClickHouse's setting for the scheduling of workloads names the statements of exports. */
+function isExport({ settings }: QueryRequest): boolean {
+  return settings.some(([name, value]) => name === 'workload' && value === 'export');
 }
 
 function statementOf(request: QueryRequest, sql: string): Statement {

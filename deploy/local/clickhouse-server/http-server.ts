@@ -50,7 +50,7 @@ async function answer(
       throw refusal('BAD_ARGUMENTS', 'Only GET and POST are allowed', 405);
     }
     const executed = await execute(executor, request, url, abandoned.signal);
-    await sendResult(request, response, executed, queryId);
+    await sendResult(request, response, executed, queryId, executor);
   } catch (error) {
     if (abandoned.signal.aborted) return;
     await readSmallRest(request);

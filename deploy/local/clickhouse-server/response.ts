@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { ClickHouseError } from './clickhouse-error.ts';
-import type { Executed } from './execute.ts';
+import type { Executed, Executor } from './execute.ts';
 
 const TYPES: readonly [RegExp, string][] = [
   [/^JSON(Compact|Strings)*(EachRow.*|LinesDescription)?$/i, 'application/json; charset=UTF-8'],
@@ -22,22 +22,44 @@ export async function sendResult(
   response: ServerResponse,
   executed: Executed,
   queryId: string,
+  { engine, spool }: Pick<Executor, 'engine' | 'spool'>,
 ): Promise<void> {
   const { result, request, format } = executed;
   const type = TYPES.find(([pattern]) => pattern.test(format))?.[1] ?? 'text/plain; charset=UTF-8';
-  const wantsGzip =
-    request.compressed && /\bgzip\b/i.test(String(http.headers['accept-encoding'] ?? ''));
-  const compress = wantsGzip && result.bytes.length >= GZIP_FROM_BYTES;
-  const body = compress ? await promisify(gzip)(result.bytes, { level: 1 }) : result.bytes;
+  const encoding = request.compressed ? encodingOf(http, result.bytes.length) : undefined;
+  const compress = {
+    gzip: () => promisify(gzip)(result.bytes, { level: 1 }),
+    // Node compresses with zstd only since version 22.15; the engine does it from file to file.
+    zstd: () =>
+      readAll(spool.transformed(once(result.bytes), (from, to) => engine.pack(from, to, 'zstd'))),
+  };
+  const body = encoding === undefined ? result.bytes : await compress[encoding]();
   response.writeHead(200, {
     ...commonHeaders(queryId),
     'content-type': type,
     'x-clickhouse-format': format,
     'x-clickhouse-summary': summary(executed),
-    ...(compress ? { 'content-encoding': 'gzip' } : {}),
+    ...(encoding === undefined ? {} : { 'content-encoding': encoding }),
     'content-length': body.length,
   });
   response.end(body);
+}
+
+/** The encoding that the client prefers, of those that ClickHouse has too. */
+function encodingOf(http: IncomingMessage, bytes: number): 'gzip' | 'zstd' | undefined {
+  const accepted = String(http.headers['accept-encoding'] ?? '');
+  if (bytes > 0 && /\bzstd\b/i.test(accepted) && !/\bgzip\b/i.test(accepted)) return 'zstd';
+  return bytes >= GZIP_FROM_BYTES && /\bgzip\b/i.test(accepted) ? 'gzip' : undefined;
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Buffer> {
+  yield Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+async function readAll(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  for await (const part of chunks) parts.push(part);
+  return Buffer.concat(parts);
 }
 
 /** Sends an error: a status for programs, the text of ClickHouse for people. */

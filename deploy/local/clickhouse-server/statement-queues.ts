@@ -1,10 +1,13 @@
 import { refusal } from './clickhouse-error.ts';
 import { WAIT_MS_MAX, WAITING_MAX } from './limits.ts';
 
-export type QueueName = 'write' | 'read' | 'analyst';
+export type QueueName = 'write' | 'read' | 'analyst' | 'export';
 
-/** Statements that run at a time. One writer keeps inserts in order of arrival. */
-const WIDTH: Readonly<Record<QueueName, number>> = { write: 1, read: 2, analyst: 1 };
+/**
+ * Statements that run at a time. One writer keeps inserts in order of arrival; exports have a
+ * connection of their own, so that no read waits for one.
+ */
+const WIDTH: Readonly<Record<QueueName, number>> = { write: 1, read: 2, analyst: 1, export: 1 };
 
 interface Waiting {
   readonly urgent: boolean;
@@ -15,7 +18,7 @@ interface Waiting {
 export type StatementQueues = ReturnType<typeof createStatementQueues>;
 
 /**
- * Queues to the engine: writes, reads and analysts do not wait for one another (chdb runs several
+ * Queues to the engine: writes, reads, analysts and exports do not wait for one another (chdb runs several
  * connections side by side; one connection runs one query at a time). All queues together hold a
  * bounded number of waiting statements.
  * @param bounds for tests
@@ -25,13 +28,13 @@ export function createStatementQueues(
 ) {
   const waitingMax = bounds.waitingMax ?? WAITING_MAX;
   const waitMsMax = bounds.waitMsMax ?? WAIT_MS_MAX;
-  const queues: Record<QueueName, Waiting[]> = { write: [], read: [], analyst: [] };
-  const active: Record<QueueName, number> = { write: 0, read: 0, analyst: 0 };
+  const queues: Record<QueueName, Waiting[]> = { write: [], read: [], analyst: [], export: [] };
+  const active: Record<QueueName, number> = { write: 0, read: 0, analyst: 0, export: 0 };
   let onIdle: (() => void) | undefined;
   let closed = false;
 
-  const waiting = () => queues.write.length + queues.read.length + queues.analyst.length;
-  const running = () => active.write + active.read + active.analyst;
+  const waiting = () => sum(Object.values(queues).map(({ length }) => length));
+  const running = () => sum(Object.values(active));
 
   async function turn(name: QueueName, urgent: boolean, abandoned: AbortSignal): Promise<void> {
     if (closed) throw unavailable('The server is stopping');
@@ -74,6 +77,10 @@ export function createStatementQueues(
       if (running() > 0) await new Promise<void>((resolve) => (onIdle = resolve));
     },
   };
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((a, b) => a + b, 0);
 }
 
 /** Waits in a queue until another statement calls `begin`; rejects on a refusal. */

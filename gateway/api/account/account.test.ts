@@ -262,6 +262,8 @@ describe('another account’s object does not exist', () => {
     'GET /api/manager/streams/:name': { own: dedicatedOfInes, stranger: jack },
     'POST /api/manager/streams/:name/rotate': { own: dedicatedOfInes, stranger: jack, body: {} },
     'DELETE /api/manager/streams/:name': { own: dedicatedOfInes, stranger: jack },
+    'GET /api/exports/:id': { own: exportOfAlice },
+    'DELETE /api/exports/:id': { own: exportOfAlice },
     'GET /api/webhooks/:id': { own: webhookOfAlice },
     'PATCH /api/webhooks/:id': { own: webhookOfAlice, body: { description: 'taken' } },
     'DELETE /api/webhooks/:id': { own: webhookOfAlice },
@@ -296,7 +298,23 @@ describe('another account’s object does not exist', () => {
     },
   };
   /** Routes whose parameter is not an object of an account. */
-  const PUBLIC = ['GET /problems/:name', 'POST /api/billing/events/:provider'];
+  const PUBLIC = [
+    'GET /api/exports/:id/file',
+    'GET /problems/:name',
+    'POST /api/billing/events/:provider',
+  ];
+
+  async function exportOfAlice(): Promise<string> {
+    const { body } = await alice.send('GET', '/api/account');
+    const id = `exp_${randomBytes(6).toString('hex')}`;
+    await pool.query(
+      `INSERT INTO exports
+         (id, account_id, created_by, request, state, epoch, position, rows_estimated)
+       VALUES ($1, $2, 'test', '{"format":"parquet","asked":{}}', 'canceled', 'k', 'k:', 0)`,
+      [id, body.id],
+    );
+    return id;
+  }
 
   /** A socket registered by a stream process. */
   async function socketOfAlice(): Promise<string> {

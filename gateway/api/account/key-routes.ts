@@ -56,7 +56,8 @@ const Scopes = Type.Array(ScopeName, {
   uniqueItems: true,
   default: [...DEFAULT_SCOPES],
   description:
-    'read: every read that keys may make, nothing else; stream: sockets and their tickets; ' +
+    'read: every read that keys may make, nothing else; stream: sockets and their tickets; exports: ' +
+    'create, read, download and remove exports; ' +
     'webhooks:read: endpoints and deliveries alone; webhooks:write: also create, change, delete ' +
     'and test endpoints, and post messages again; support: open tickets',
 });

@@ -7,15 +7,26 @@ import type { Micros } from '../../../schemas/timestamp.ts';
 import { matchesEtag } from '../../http/etag.ts';
 import { refuse } from '../../http/refuse.ts';
 import { QueryError, queryProblem } from '../clickhouse/query-error.ts';
+import type { Statement } from '../clickhouse/read-bytes.ts';
 import { AsOfSchema, asOfBody } from '../clickhouse/table-coverage.ts';
 import { metered } from '../server/access-rule.ts';
+import { BINARY_ANSWERS } from '../server/binary-answers.ts';
 import { callerOf } from '../server/caller.ts';
-import { CSV_TYPE, csvOf, isCsvWanted, type Table } from '../server/csv.ts';
+import { CSV_TYPE, csvOf, type Table } from '../server/csv.ts';
 import { defineRoute } from '../server/define-route.ts';
 import { hashedEtag } from '../server/etag.ts';
 import { exampleOf } from '../server/example.ts';
 import { FIGURES_RULE } from '../server/figures.ts';
 import { type FindUnknown, UNKNOWN_SYMBOLS, unknownMember } from '../server/known-symbols.ts';
+import {
+  acceptable,
+  type BinaryFormat,
+  chooseFormat,
+  FORMATS,
+  type Format,
+  MEDIA_TYPES,
+  WRITTEN_AS,
+} from '../server/media-type.ts';
 import type { Parsed } from '../server/parameters.ts';
 import { choice, strict } from '../server/schemas.ts';
 import { type Window, windowBody } from '../server/time-range.ts';
@@ -59,10 +70,12 @@ export interface AnalyticsQuery<Q extends TProperties, R extends { readonly wind
   parse(query: Static<TObject<Q>>, now: Micros): Parsed<R>;
   /** Computes the JSON body, without `as_of`, and the same figures as a table. @throws QueryError */
   run(request: R, freshness: Freshness): Promise<{ readonly body: object; readonly table: Table }>;
+  /** Selects the rows of the table with their types; absent: there is neither Arrow nor Parquet. */
+  statement?(request: R, freshness: Freshness): Statement;
   narrower(request: R): Narrower;
 }
 
-const FORMAT = choice(['json', 'csv'], 'Format of the answer; `json` by default');
+const TEXT_FORMATS = ['json', 'csv'] as const satisfies readonly Format[];
 
 /** Makes the endpoint of an analytics query. */
 export function queryEndpoint<Q extends TProperties, R extends { readonly window: Window }>(
@@ -70,7 +83,8 @@ export function queryEndpoint<Q extends TProperties, R extends { readonly window
   { reader, epoch, backfillAgeUs, findUnknown, nowMicros }: AnalyticsDeps,
   answers: AnswerCache,
 ) {
-  const compute = async (request: R, symbols: readonly string[]) => {
+  const formats: readonly Format[] = analytics.statement === undefined ? TEXT_FORMATS : FORMATS;
+  const compute = async (request: R, symbols: readonly string[], written?: BinaryFormat) => {
     const freshness = await reader.freshness();
     const { body: figures, table } = await analytics.run(request, freshness);
     const unknown = findUnknown(symbols);
@@ -78,23 +92,33 @@ export function queryEndpoint<Q extends TProperties, R extends { readonly window
     const etag = hashedEtag(JSON.stringify(body));
     const { coverage, isWholeLog, completeUntil } = freshness;
     const as_of = asOfBody(epoch, coverage, isWholeLog, nowMicros());
-    const json = Buffer.from(JSON.stringify({ ...body, as_of }));
+    const { next = null } = body as { readonly next?: string | null };
+    const bytes =
+      written === undefined
+        ? Buffer.from(JSON.stringify({ ...body, as_of }))
+        : await reader.readBytes(analytics.statement!(request, freshness), WRITTEN_AS[written]);
+    const answer = { body: bytes, etag, table, next, position: as_of.position };
     const isPast = request.window.until <= completeUntil - backfillAgeUs;
     const isSettled = isPast && unknown.length === 0; // a symbol may become known
     const { cacheMs, cacheSettledMs } = ANALYTICS_LIMITS;
-    return { answer: { json, etag, table }, ttlMs: isSettled ? cacheSettledMs : cacheMs };
+    return { answer, ttlMs: isSettled ? cacheSettledMs : cacheMs };
   };
   const handle = async (request: FastifyRequest, reply: FastifyReply) => {
-    const query = request.query as Static<TObject<Q>> & { readonly format?: 'json' | 'csv' };
+    const query = request.query as Static<TObject<Q>> & { readonly format?: Format };
+    reply.header('vary', 'Accept, X-API-Key');
     const parsed = analytics.parse(query, nowMicros());
     if (!parsed.ok) return refuse(reply, 'parameter_invalid', { errors: parsed.faults });
-    const { format, ...rest } = query;
-    const key = `${analytics.name}?${JSON.stringify(Object.entries(rest).sort())}`;
+    const { format: wanted, ...rest } = query;
+    const format = chooseFormat(wanted, request.headers.accept, formats);
+    if (format === undefined) return refuse(reply, 'not_acceptable', acceptable(formats));
+    const written = format in WRITTEN_AS ? (format as BinaryFormat) : undefined;
+    const key = `${analytics.name}?${JSON.stringify([written, ...Object.entries(rest).sort()])}`;
     try {
       const { id } = callerOf(request).account;
-      const answer = await answers(key, id, () => compute(parsed.value, symbolsOf(rest)));
+      const run = () => compute(parsed.value, symbolsOf(rest), written);
+      const answer = await answers(key, id, run);
       if (answer === undefined) return refuse(reply, 'overloaded', { retry_after_s: 1 });
-      return send(request, reply, answer, isCsvWanted(format, request.headers.accept));
+      return send(request, reply, answer, format);
     } catch (error) {
       if (!(error instanceof QueryError)) throw error;
       // The exceeded bound, and a request that may fit.
@@ -113,16 +137,24 @@ export function queryEndpoint<Q extends TProperties, R extends { readonly window
     summary: analytics.summary,
     description: `${analytics.description} ${FIGURES_RULE}`,
     access: metered('analytics'),
-    query: strict({ ...analytics.parameters, format: FORMAT }),
+    query: strict({
+      ...analytics.parameters,
+      format: choice(formats, 'Format of the answer; takes precedence over Accept'),
+    }),
     answers: {
       200: {
-        description: 'The figures; as a table with `format=csv` or `Accept: text/csv`.',
+        description:
+          'The figures; as a table with `format` or `Accept`. The header `Pill-Position` has the ' +
+          'position of `as_of`, `Link` (`rel="next"`) the next page.',
         schema,
-        others: { 'text/csv': { schema: Type.String(), example: csvExample } },
+        others: {
+          'text/csv': { schema: Type.String(), example: csvExample },
+          ...(analytics.statement && BINARY_ANSWERS),
+        },
       },
       304: { description: 'The figures still match If-None-Match.' },
     },
-    problems: ['query_too_large', 'analytics_unavailable'],
+    problems: ['not_acceptable', 'query_too_large', 'analytics_unavailable'],
     handle,
   });
 }
@@ -142,17 +174,19 @@ function csvOfList(answer: object): string {
 function send(
   request: FastifyRequest,
   reply: FastifyReply,
-  { json, etag, table }: CachedAnswer,
-  isCsv: boolean,
+  { body, etag, table, next, position }: CachedAnswer,
+  format: Format,
 ): FastifyReply {
-  const tag = isCsv ? etag.replace('"', '"c') : etag;
+  const tag = format === 'json' ? etag : etag.replace('"', `"${format[0]}`);
   reply
     .header('etag', tag)
-    .header('vary', 'Accept, X-API-Key')
-    .header('cache-control', 'private, no-cache');
+    .header('cache-control', 'private, no-cache')
+    .header('pill-position', position);
+  if (next !== null) reply.header('link', `<${next}>; rel="next"`);
   if (matchesEtag(request.headers['if-none-match'], tag)) return reply.code(304).send();
-  if (isCsv) return reply.type(CSV_TYPE).send(csvOf(table));
-  return reply.type('application/json; charset=utf-8').send(json);
+  if (format === 'csv') return reply.type(CSV_TYPE).send(csvOf(table));
+  const type = format === 'json' ? 'application/json; charset=utf-8' : MEDIA_TYPES[format];
+  return reply.type(type).send(body);
 }
 
 const OVER_BOUNDS = `The answer would take more than ${ANALYTICS_LIMITS.statementS} s, ${ANALYTICS_LIMITS.statementRowsMax} pills read or 1 GiB of memory.`;

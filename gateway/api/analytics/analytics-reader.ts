@@ -1,6 +1,7 @@
 import type { Micros } from '../../../schemas/timestamp.ts';
 import { cachedFor } from '../clickhouse/cached-for.ts';
 import type { LogEnd, ReadLogEnd } from '../clickhouse/log-end.ts';
+import type { ReadBytes } from '../clickhouse/read-bytes.ts';
 import type { Select } from '../clickhouse/select.ts';
 import { coversLog, readTableCoverage, type TableCoverage } from '../clickhouse/table-coverage.ts';
 import { ANALYTICS_LIMITS } from './limits.ts';
@@ -20,9 +21,15 @@ export type AnalyticsReader = ReturnType<typeof createAnalyticsReader>;
  * Reads figures at bounded cost. Callers bound how many queries run at a time (answer-cache.ts).
  * @param select returns times as ISO 8601
  */
-export function createAnalyticsReader(select: Select, epoch: string, logEnd: ReadLogEnd) {
+export function createAnalyticsReader(
+  select: Select,
+  readBytes: ReadBytes,
+  epoch: string,
+  logEnd: ReadLogEnd,
+) {
   return {
     select,
+    readBytes,
     /** May be slightly old but stays true, because log and table only grow. @throws QueryError */
     freshness: cachedFor(ANALYTICS_LIMITS.freshnessMaxAgeMs, async (): Promise<Freshness> => {
       const [end, coverage] = await Promise.all([logEnd(), readTableCoverage(select, epoch)]);

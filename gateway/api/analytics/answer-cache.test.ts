@@ -12,7 +12,8 @@ const BOUNDS: TurnBounds = {
 const TABLE = { columns: [], rows: [] };
 
 const answerOf = (text: string): CachedAnswer => ({
-  json: Buffer.from(text),
+  body: Buffer.from(text),
+  ...{ position: 'e:', next: null },
   etag: text,
   table: TABLE,
 });

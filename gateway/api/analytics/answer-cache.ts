@@ -5,9 +5,14 @@ import { ANALYTICS_LIMITS } from './limits.ts';
 
 /** An answer, serialised once for all who request it within its time to live. */
 export interface CachedAnswer {
-  readonly json: Buffer;
+  /** JSON, Arrow or Parquet. */
+  readonly body: Buffer;
   readonly etag: string;
   readonly table: Table;
+  /** Up to where the answer takes the log into account. */
+  readonly position: string;
+  /** Address of the next page; null: there is none. */
+  readonly next: string | null;
 }
 
 export type Compute = () => Promise<{ readonly answer: CachedAnswer; readonly ttlMs: number }>;
@@ -54,7 +59,7 @@ export function createAnswerCache(
   const cache = new LRUCache<string, CachedAnswer>({
     maxSize: bytesMax,
     // The table holds the same values as the text.
-    sizeCalculation: ({ json }) => json.length * 2,
+    sizeCalculation: ({ body }) => body.length * 2,
   });
   const pendings = new Map<string, Pending>();
 

@@ -2,8 +2,9 @@ import { Type } from 'typebox';
 import type { SessionHours } from '../../../domain/market/calendars/session-hours.ts';
 import { decimalSeconds } from '../../../lib/clickhouse/clickhouse-client.ts';
 import { formatTimestamp, type Micros } from '../../../schemas/timestamp.ts';
+import type { Statement } from '../clickhouse/read-bytes.ts';
 import { integers, numbers, texts } from '../server/example.ts';
-import { type FigureKind, roundFigures } from '../server/figures.ts';
+import { FIGURE_DECIMALS, type FigureKind, roundFigures } from '../server/figures.ts';
 import { nextPage } from '../server/next-page.ts';
 import { Next } from '../server/schemas.ts';
 import { windowBody } from '../server/time-range.ts';
@@ -38,6 +39,22 @@ export function barsQuery({ reader, backfillAgeUs, calendarOf }: AnalyticsDeps):
       day: Type.Optional(Type.String()),
       data: Type.Array(BarSchema),
       next: Next,
+    },
+    statement(request, { completeUntil }) {
+      const { symbols, sessions, order, limit } = request;
+      const known = sessions?.length === 0 ? [NO_SESSION] : sessions;
+      const { query, params } =
+        known === undefined
+          ? selectSteps(request, limit)
+          : selectSessions(symbols[0]!, known, order, limit);
+      return {
+        query: `SELECT ${typedColumns(request)} ${query}`,
+        params: {
+          ...params,
+          final_until: decimalSeconds(Math.max(0, completeUntil - backfillAgeUs)),
+          ...(known && { dates: known.map(({ date }) => date) }),
+        },
+      };
     },
     parse: (query, now) => parseBarsRequest(query, now, calendarOf),
     narrower: narrowerBars,
@@ -108,29 +125,43 @@ const KINDS = {
 
 type Statistics = Record<keyof typeof KINDS, number>;
 
+type StepsRequest = Pick<BarsRequest, 'symbols' | 'interval' | 'window' | 'after' | 'order'>;
+
+/** The bars of equal length, after the list of columns. */
+function selectSteps(
+  { symbols, interval, window, after, order }: StepsRequest,
+  limit: number,
+): Statement {
+  // Within a step the symbols ascend in both orders.
+  const rest =
+    after === undefined
+      ? ''
+      : "WHERE start != {page:DateTime('UTC')} OR symbol > {page_symbol:String}";
+  return {
+    query: `FROM bars(symbols = {symbols:Array(String)}, step_s = {step:UInt32}, ${WINDOW_ARGUMENTS})
+     ${rest}
+     ORDER BY start ${order.toUpperCase()}, symbol LIMIT {limit:UInt32}`,
+    params: {
+      symbols,
+      step: BAR_RANGES[interval].stepS,
+      ...windowParameters(window),
+      limit,
+      ...(after && { page: Math.round(after.start / 1e6), page_symbol: after.symbol }),
+    },
+  };
+}
+
 async function stepBars(
   reader: AnalyticsReader,
   { symbols, isList, interval, window, after, order, limit }: BarsRequest,
   finalUntil: Micros,
 ): Promise<Bar[]> {
   const { stepS } = BAR_RANGES[interval];
-  // Within a step the symbols ascend in both orders.
-  const rest =
-    after === undefined
-      ? ''
-      : "WHERE start != {page:DateTime('UTC')} OR symbol > {page_symbol:String}";
+  const { query, params } = selectSteps({ symbols, interval, window, after, order }, limit + 1);
+  const columns = isList ? '*' : '* EXCEPT symbol';
   const rows = await reader.select<Statistics & { start: string }>(
-    `SELECT ${isList ? '*' : '* EXCEPT symbol'}
-     FROM bars(symbols = {symbols:Array(String)}, step_s = {step:UInt32}, ${WINDOW_ARGUMENTS})
-     ${rest}
-     ORDER BY start ${order.toUpperCase()}, symbol LIMIT {limit:UInt32}`,
-    {
-      symbols,
-      step: stepS,
-      ...windowParameters(window),
-      limit: limit + 1,
-      ...(after && { page: Math.round(after.start / 1e6), page_symbol: after.symbol }),
-    },
+    `SELECT ${columns} ${query}`,
+    params,
   );
   return rows.map((row) => {
     const startsAt = Date.parse(row.start) * 1_000;
@@ -140,6 +171,56 @@ async function stepBars(
   });
 }
 
+/** The bars of sessions, after the list of columns. */
+function selectSessions(
+  symbol: string,
+  sessions: readonly SessionHours[],
+  order: 'asc' | 'desc',
+  limit: number,
+): Statement {
+  const times = (of: (session: SessionHours) => number) =>
+    sessions.map((session) => decimalSeconds(of(session) * 1_000));
+  return {
+    query: `FROM span_bars(symbol = {symbol:String},
+       starts = {starts:Array(DateTime64(6, 'UTC'))}, ends = {ends:Array(DateTime64(6, 'UTC'))})
+     ORDER BY span ${order.toUpperCase()} LIMIT {limit:UInt32}`,
+    params: {
+      symbol,
+      starts: times(({ openMs }) => openMs),
+      ends: times(({ closeMs }) => closeMs),
+      limit,
+    },
+  };
+}
+
+/** The columns of the table with their types: times in µs, doubles rounded as in JSON. */
+function typedColumns({ isList, sessions }: BarsRequest): string {
+  const rounded = (name: keyof typeof KINDS) =>
+    `round(${name}, ${FIGURE_DECIMALS[KINDS[name]]}) AS ${name}`;
+  const [start, end] =
+    sessions === undefined
+      ? ["toDateTime64(start, 6, 'UTC')", 'start + toIntervalSecond({step:UInt32})']
+      : ["{starts:Array(DateTime64(6, 'UTC'))}[span]", "{ends:Array(DateTime64(6, 'UTC'))}[span]"];
+  return [
+    ...(isList ? ['toLowCardinality(symbol) AS symbol'] : []),
+    ...(sessions === undefined ? [] : ['{dates:Array(String)}[span] AS session_date']),
+    `${start} AS start`,
+    ...(sessions === undefined ? [] : [`${end} AS end`]),
+    ...['open', 'high', 'low', 'close', 'count', rounded('mean'), rounded('p05')],
+    ...[rounded('p50'), rounded('p95'), rounded('mean_confidence'), 'late_count'],
+    `(${end} <= {final_until:DateTime64(6, 'UTC')})::Bool AS final`,
+    'revision',
+  ].join(', ');
+}
+
+/** A statement for sessions needs one at least; the same columns of no row. */
+const NO_SESSION: SessionHours = {
+  date: '1970-01-01',
+  openMs: 0,
+  closeMs: 1_000,
+  spans: [],
+} as never;
+
 async function sessionBars(
   reader: AnalyticsReader,
   { symbols: [symbol], order, limit }: BarsRequest,
@@ -147,18 +228,10 @@ async function sessionBars(
   finalUntil: Micros,
 ): Promise<Bar[]> {
   if (sessions.length === 0) return [];
-  const times = (of: (session: SessionHours) => number) =>
-    sessions.map((session) => decimalSeconds(of(session) * 1_000));
+  const { query, params } = selectSessions(symbol!, sessions, order, limit + 1);
   const rows = await reader.select<Statistics & { span: number }>(
-    `SELECT * EXCEPT symbol FROM span_bars(symbol = {symbol:String},
-       starts = {starts:Array(DateTime64(6, 'UTC'))}, ends = {ends:Array(DateTime64(6, 'UTC'))})
-     ORDER BY span ${order.toUpperCase()} LIMIT {limit:UInt32}`,
-    {
-      symbol,
-      starts: times(({ openMs }) => openMs),
-      ends: times(({ closeMs }) => closeMs),
-      limit: limit + 1,
-    },
+    `SELECT * EXCEPT symbol ${query}`,
+    params,
   );
   return rows.map(({ span, ...figures }) => {
     const { date, openMs, closeMs } = sessions[span - 1]!;

@@ -13,6 +13,8 @@ export const ANALYTICS_LIMITS = {
   statementBytesMax: 1_073_741_824,
   statementRowsMax: 20_000_000,
   resultRowsMax: 250_000,
+  /** Arrow or Parquet of an answer, in memory as a whole. */
+  bodyBytesMax: 16_777_216,
   /** All cached answers together; the least recently used is evicted first. */
   cacheBytesMax: 33_554_432,
   /** How long the table's freshness is cached. */

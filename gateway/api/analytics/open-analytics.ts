@@ -5,7 +5,8 @@ import type { Lifecycle } from '../../../lib/run/run-process.ts';
 import { nowMicros } from '../../../lib/timing/clock.ts';
 import type { TopicSettings } from '../../../schemas/avro.ts';
 import type { ReadLogEnd } from '../clickhouse/log-end.ts';
-import { openOwnSelect } from '../clickhouse/select.ts';
+import { openReadBytes } from '../clickhouse/read-bytes.ts';
+import { openOwnClickHouse, openSelect } from '../clickhouse/select.ts';
 import type { ApiConfig } from '../config.ts';
 import type { FindUnknown } from '../server/known-symbols.ts';
 import { createAnalyticsReader } from './analytics-reader.ts';
@@ -25,17 +26,21 @@ export function openAnalytics(
 ): RouteOptions[] {
   const { config, settings, logEnd, markets, findUnknown } = options;
   const { epoch } = settings;
-  const select = openOwnSelect(config, life, {
+  const reading = {
     name: 'analytics',
     bounds: ANALYTICS_LIMITS,
     connectionsMax: ANALYTICS_LIMITS.activeMax + 1, // one for the table's coverage
     settings: {
-      date_time_output_format: 'iso',
+      date_time_output_format: 'iso' as const,
       max_result_rows: String(ANALYTICS_LIMITS.resultRowsMax),
     },
-  });
+    bytesMax: ANALYTICS_LIMITS.bodyBytesMax,
+  };
+  const clickhouse = openOwnClickHouse(config, life, reading);
+  const select = openSelect(clickhouse, life.log, reading);
+  const readBytes = openReadBytes(clickhouse, life.log, reading);
   return analyticsRoutes({
-    reader: createAnalyticsReader(select, epoch, logEnd),
+    reader: createAnalyticsReader(select, readBytes, epoch, logEnd),
     epoch,
     backfillAgeUs: settings.backfill_age_ms * 1_000,
     confidenceMax: settings.confidence_max,

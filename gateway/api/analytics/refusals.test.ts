@@ -25,6 +25,7 @@ async function ask(
   });
   const reader: AnalyticsReader = {
     select,
+    readBytes: () => Promise.reject(new Error('not asked for bytes')),
     freshness: async () => ({ coverage: COVERAGE, isWholeLog: true, completeUntil: nowMicros() }),
   };
   const turns = createTurns(ANALYTICS_LIMITS);

@@ -1,5 +1,6 @@
 import {
   type ClickHouse,
+  type ClickHouseSettings,
   clickHouseErrorName,
   databaseName,
   openClickHouse,
@@ -37,7 +38,7 @@ const OVER_BOUNDS = new Set([
 /** Failures are logged at most this often. */
 const LOG_INTERVAL_MS = 1_000;
 
-interface SelectOptions {
+export interface SelectOptions {
   /** Name of the caller, for the log. */
   readonly name: string;
   readonly bounds: StatementBounds;
@@ -47,20 +48,47 @@ interface SelectOptions {
 
 /** Opens a `Select` with a ClickHouse client of its own, which the end of `life` closes. */
 export function openOwnSelect(
-  { clickhouseUrl: url, namespace }: Pick<ApiConfig, 'clickhouseUrl' | 'namespace'>,
+  config: Pick<ApiConfig, 'clickhouseUrl' | 'namespace'>,
   life: Lifecycle,
   options: SelectOptions & { readonly connectionsMax: number },
 ): Select {
-  const { name, bounds, connectionsMax } = options;
+  return openSelect(openOwnClickHouse(config, life, options), life.log, options);
+}
+
+/** Opens a ClickHouse client for statements within bounds, which the end of `life` closes. */
+export function openOwnClickHouse(
+  { clickhouseUrl: url, namespace }: Pick<ApiConfig, 'clickhouseUrl' | 'namespace'>,
+  life: Lifecycle,
+  { name, bounds, connectionsMax }: SelectOptions & { readonly connectionsMax: number },
+): ClickHouse {
   const limits = { requestTimeoutMs: bounds.statementMs, connectionsMax };
   const clickhouse = openClickHouse({ url, database: databaseName(namespace), ...limits });
   life.onStop(`clickhouse of ${name}`, () => clickhouse.close());
-  return openSelect(clickhouse, life.log, options);
+  return clickhouse;
 }
 
 export function openSelect(clickhouse: ClickHouse, log: Log, options: SelectOptions): Select {
-  const { name, bounds } = options;
-  const clickhouse_settings = {
+  const clickhouse_settings = settingsOf(options);
+  const fail = createFailure(options.name, log);
+  return async <T>(
+    query: string,
+    query_params: Readonly<Record<string, unknown>> = {},
+    abort_signal = AbortSignal.timeout(options.bounds.statementMs),
+  ) => {
+    try {
+      abort_signal.throwIfAborted();
+      const format = 'JSONEachRow';
+      const request = { query, query_params, format, abort_signal, clickhouse_settings } as const;
+      return await (await clickhouse.query(request)).json<T>();
+    } catch (error) {
+      throw fail(error);
+    }
+  };
+}
+
+/** The settings of a bounded statement that only reads. */
+export function settingsOf({ bounds, settings }: SelectOptions): ClickHouseSettings {
+  return {
     // ClickHouse cancels a query on disconnect only if the query is read-only; up to level 2, the
     // settings below may still be set.
     readonly: '2',
@@ -73,28 +101,22 @@ export function openSelect(clickhouse: ClickHouse, log: Log, options: SelectOpti
     read_overflow_mode: 'throw',
     result_overflow_mode: 'throw',
     output_format_json_quote_64bit_integers: 0,
-    ...options.settings,
-  } as const;
+    ...settings,
+  };
+}
+
+/** Turns errors of statements into `QueryError`, and logs at most one a second. */
+export function createFailure(name: string, log: Log) {
   let loggedAt = Number.NEGATIVE_INFINITY;
-  return async <T>(
-    query: string,
-    query_params: Readonly<Record<string, unknown>> = {},
-    abort_signal = AbortSignal.timeout(bounds.statementMs),
-  ) => {
-    try {
-      abort_signal.throwIfAborted();
-      const format = 'JSONEachRow';
-      const request = { query, query_params, format, abort_signal, clickhouse_settings } as const;
-      return await (await clickhouse.query(request)).json<T>();
-    } catch (error) {
-      if (performance.now() - loggedAt >= LOG_INTERVAL_MS) {
-        loggedAt = performance.now();
-        log.warn({ err: error }, `the ClickHouse query of ${name} failed`);
-      }
-      const code = clickHouseErrorName(error) ?? '';
-      if (OVER_BOUNDS.has(code)) throw new QueryError('heavy', error);
-      const isBusy = code === 'TOO_MANY_SIMULTANEOUS_QUERIES';
-      throw new QueryError(isBusy ? 'busy' : 'unavailable', error);
+  return (error: unknown): QueryError => {
+    if (error instanceof QueryError) return error;
+    if (performance.now() - loggedAt >= LOG_INTERVAL_MS) {
+      loggedAt = performance.now();
+      log.warn({ err: error }, `the ClickHouse query of ${name} failed`);
     }
+    const code = clickHouseErrorName(error) ?? '';
+    if (OVER_BOUNDS.has(code)) return new QueryError('heavy', error);
+    const isBusy = code === 'TOO_MANY_SIMULTANEOUS_QUERIES';
+    return new QueryError(isBusy ? 'busy' : 'unavailable', error);
   };
 }

@@ -2,6 +2,7 @@ import { FUTURE_MAX_MICROS } from '../../../schemas/pill.ts';
 import { parseCursor, parsePosition } from '../../../schemas/position.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
 import type { ParameterFault } from '../../http/parameter-fault.ts';
+import type { Format } from '../server/media-type.ts';
 import { type AddFault, type Parsed, parameterFault } from '../server/parameters.ts';
 import { readWellFormedSymbols } from '../server/symbol-list.ts';
 import { lengthFaults, orderFaults, readTime } from '../server/time-range.ts';
@@ -46,7 +47,7 @@ export interface HistoryQuery {
   readonly limit: number;
   /** The token as received, not yet verified. */
   readonly page: string | undefined;
-  readonly format: 'json' | 'csv' | undefined;
+  readonly format: Format | undefined;
 }
 
 const BY_TIME = ['from', 'to', 'order', 'symbols'];

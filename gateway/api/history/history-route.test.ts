@@ -14,14 +14,14 @@ import { signPage } from './page-token.ts';
 const PEPPER = fixedPepper(Buffer.alloc(32, 7));
 const SYMBOL = '7203.T';
 
-async function ask(history: History, url: string) {
+async function ask(history: Omit<History, 'bytes'>, url: string) {
   const app = Fastify();
   app.decorateRequest('caller', undefined);
   app.addHook('onRequest', async (request) => {
     request.caller = { account: { id: 'acc_1' } } as unknown as Caller;
   });
   const { handler } = historyEndpoint({
-    history,
+    history: { bytes: async () => undefined, ...history },
     epoch: 'e2',
     pepper: PEPPER,
     findUnknown: () => [],

@@ -5,6 +5,7 @@ import type { PublicPill } from '../../../schemas/public-pill.ts';
 import type { ParameterFault } from '../../http/parameter-fault.ts';
 import type { Refusal } from '../../http/problems.ts';
 import { endBefore, type ReadLogEnd } from '../clickhouse/log-end.ts';
+import type { OutputFormat, ReadBytes } from '../clickhouse/read-bytes.ts';
 import type { Select } from '../clickhouse/select.ts';
 import {
   type AsOf,
@@ -16,7 +17,7 @@ import {
 import { parameterFault } from '../server/parameters.ts';
 import { PAGE_HINT } from '../server/schemas.ts';
 import type { CoverageWatcher } from './coverage-watcher.ts';
-import { pillOf } from './history-pill.ts';
+import { type PillRows, pillOf, TYPED_COLUMNS } from './history-pill.ts';
 import { type PositionRange, startOf, type TimeRange, timeRangeFaults } from './history-query.ts';
 import type { PageState, PositionPageState, TimePageState } from './page-token.ts';
 import { readByPosition, remainingAfter } from './position-pages.ts';
@@ -35,6 +36,9 @@ import { readByTime } from './time-pages.ts';
 /** A page of pills. */
 export interface Page {
   readonly data: readonly PublicPill[];
+  /** The same pills as stored, and the statement that selects them. */
+  readonly rows: PillRows['rows'];
+  readonly statement: PillRows['statement'];
   /** Start of the next page; undefined: this is the last one. */
   readonly next: PageState | undefined;
   /** All pills of the range up to here were returned; with a range by time, on the last page. */
@@ -46,6 +50,7 @@ export interface Page {
 
 export interface HistoryDeps {
   readonly select: Select;
+  readonly readBytes: ReadBytes;
   readonly coverage: CoverageWatcher;
   readonly turns: Turns;
   readonly topic: TopicLayout;
@@ -70,6 +75,12 @@ export function createHistory(deps: HistoryDeps) {
   return {
     byPosition: (request: PositionRequest) => pageByPosition(deps, request),
     byTime: (request: TimeRequest) => pageByTime(deps, request),
+    /** The pills of a page as ClickHouse writes them; undefined: no turn came in time. */
+    bytes: ({ statement }: Pick<Page, 'statement'>, format: OutputFormat, accountId: string) => {
+      const { query, params } = statement;
+      const typed = { query: `SELECT ${TYPED_COLUMNS} ${query}`, params };
+      return inTurn(deps, accountId, () => deps.readBytes(typed, format));
+    },
   };
 }
 
@@ -105,13 +116,14 @@ async function pageByPosition(
   const request = { epoch, symbol: range.symbol, partitionRanges: remaining, limit };
   const page = await inTurn(deps, accountId, () => readByPosition(deps.select, request));
   if (page === undefined) return OVERLOADED;
-  const { rows, at } = page;
+  const { rows, statement, at } = page;
   const next: PositionPageState | undefined = at && {
     at: [at.partition, at.offset],
     stored: range.until === undefined ? [...horizon] : null,
   };
   return {
     data: rows.map((row) => pillOf(row, epoch)),
+    ...{ rows, statement },
     next,
     position: formatPosition(epoch, positionAfter(resolved, at)),
     asOf: await asOfNow(deps, coverage),
@@ -141,9 +153,10 @@ async function pageByTime(
   const request = { ...range, from, limit, key: state?.key, known: { epoch, offsets } };
   const page = await inTurn(deps, accountId, () => readByTime(deps.select, request));
   if (page === undefined) return OVERLOADED;
-  const { rows, key } = page;
+  const { rows, statement, key } = page;
   return {
     data: rows.map((row) => pillOf(row, epoch)),
+    ...{ rows, statement },
     next: key && { key, asOf, ...(range.from === undefined && { from }) },
     position: key === undefined ? asOf.position : undefined,
     asOf,

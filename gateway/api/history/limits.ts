@@ -11,6 +11,8 @@ export const HISTORY_LIMITS = {
   /** Offsets that the first statement of a page covers, and the growth of each further one. */
   windowOffsets: 50_000,
   windowGrowth: 8,
+  /** Arrow or Parquet of a page, in memory as a whole: 5,000 pills of 1 KiB fit. */
+  bodyBytesMax: 16_777_216,
   /** After this time a page ends, full or not; the next page continues from there. */
   pageMs: 1_500,
   /** How long a request waits for the pills up to `until`; the sink writes every second. */

@@ -1,12 +1,16 @@
 import { createHmac } from 'node:crypto';
 import { isSigned, type Pepper } from '../../../domain/access/pepper.ts';
+import type { ReceiptSum } from '../../../schemas/receipt.ts';
 import type { AsOf } from '../clickhouse/table-coverage.ts';
 
 /**
  * Where a page begins. The state carries what the first page has fixed, so that later pages answer
  * the same request while new pills arrive. The token is signed and always verified.
  */
-export type PageState = PositionPageState | TimePageState;
+export type PageState = (PositionPageState | TimePageState) & {
+  /** The pills of the earlier pages. */
+  readonly receipt?: ReceiptSum;
+};
 
 export interface PositionPageState {
   /** The last offset that the previous page covered. */

@@ -1,6 +1,7 @@
 import { TEST_PREFIX } from '../../../schemas/pill.ts';
+import type { Statement } from '../clickhouse/read-bytes.ts';
 import type { Select } from '../clickhouse/select.ts';
-import { type HistoryRow, ROW_COLUMNS } from './history-pill.ts';
+import { type HistoryRow, type PillRows, ROW_COLUMNS } from './history-pill.ts';
 import { HISTORY_LIMITS } from './limits.ts';
 import type { LogOffset, PartitionRange } from './resolved-range.ts';
 
@@ -8,7 +9,8 @@ import type { LogOffset, PartitionRange } from './resolved-range.ts';
  * Reads the next pills of some partition ranges: one partition after another, each in log order.
  * Each statement covers a window of offsets, so a page costs what it holds, however long the ranges
  * are. A page may be short, or empty, before the end.
- * @returns the rows, and the last offset that was covered; undefined at the end of the ranges
+ * @returns the rows, the statement that selects them again, and the last offset that was covered;
+ * undefined at the end of the ranges
  */
 export async function readByPosition(
   select: Select,
@@ -19,11 +21,17 @@ export async function readByPosition(
     readonly partitionRanges: readonly PartitionRange[];
     readonly limit: number;
   },
-): Promise<{ readonly rows: readonly HistoryRow[]; readonly at: LogOffset | undefined }> {
+): Promise<PillRows & { readonly at: LogOffset | undefined }> {
   const { epoch, symbol, limit } = request;
   const params = { epoch, ...(symbol !== undefined && { symbol }) };
   const deadline = performance.now() + HISTORY_LIMITS.pageMs;
   const rows: HistoryRow[] = [];
+  /** The windows that have pills. */
+  const found: PartitionRange[] = [];
+  const statement = (): Statement => ({
+    query: selectWithin(found.length > 0 ? found : NOTHING, symbol, limit),
+    params,
+  });
   let remaining = request.partitionRanges;
   let window: number = HISTORY_LIMITS.windowOffsets;
   while (remaining.length > 0) {
@@ -33,35 +41,45 @@ export async function readByPosition(
     const room = limit - rows.length;
     // Without FINAL, which would read all columns of the window: rows that FINAL would remove make
     // the page shorter, but not wrong.
-    const [found] = await select<{ count: number; last_partition: number; last_offset: number }>(
+    const [counted] = await select<{ count: number; last_partition: number; last_offset: number }>(
       `SELECT count() AS count, max(partition) AS last_partition,
               argMax(offset, (partition, offset)) AS last_offset
        FROM (SELECT partition, offset FROM pills WHERE ${within(slice, symbol)}
              ORDER BY partition, offset LIMIT ${room})`,
       params,
     );
-    const { count, last_partition, last_offset } = found!;
+    const { count, last_partition, last_offset } = counted!;
     if (count === room) at = { partition: last_partition, offset: last_offset };
     if (count > 0) {
-      const condition = within(upTo(slice, at), symbol);
-      // The engine finds all rows of a pill by its key, so FINAL keeps the row that counts.
-      const pills = await select<HistoryRow>(
-        `SELECT ${ROW_COLUMNS} FROM pills FINAL
-         WHERE (symbol, timestamp, id) IN
-               (SELECT symbol, timestamp, id FROM pills WHERE ${condition})
-           AND ${condition}
-         ORDER BY partition, offset LIMIT ${room}`,
-        params,
-      );
-      rows.push(...pills);
+      const covered = upTo(slice, at);
+      found.push(...covered);
+      const pills = selectWithin(covered, symbol, room);
+      rows.push(...(await select<HistoryRow>(`SELECT ${ROW_COLUMNS} ${pills}`, params)));
     }
     remaining = remainingAfter(remaining, at);
     if (remaining.length > 0 && (rows.length >= limit || performance.now() > deadline)) {
-      return { rows, at };
+      return { rows, statement: statement(), at };
     }
     window *= HISTORY_LIMITS.windowGrowth;
   }
-  return { rows, at: undefined };
+  return { rows, statement: statement(), at: undefined };
+}
+
+/** A range that no pill is in. */
+const NOTHING: readonly PartitionRange[] = [{ partition: 0, after: 0, until: 0 }];
+
+/** The engine finds all rows of a pill by its key, so FINAL keeps the row that counts. */
+function selectWithin(
+  ranges: readonly PartitionRange[],
+  symbol: string | undefined,
+  limit: number,
+): string {
+  const condition = within(ranges, symbol);
+  return `FROM pills FINAL
+    WHERE (symbol, timestamp, id) IN
+          (SELECT symbol, timestamp, id FROM pills WHERE ${condition})
+      AND ${condition}
+    ORDER BY partition, offset LIMIT ${limit}`;
 }
 
 /** The part of the ranges after an offset. */

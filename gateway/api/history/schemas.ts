@@ -7,9 +7,12 @@ import {
 import { PUBLIC_PILL_EXAMPLE } from '../../../schemas/public-pill.ts';
 import { AsOfSchema } from '../clickhouse/table-coverage.ts';
 import { PillSchema, PositionSchema } from '../pills/pill-schemas.ts';
+import { BINARY_ANSWERS } from '../server/binary-answers.ts';
 import { exampleOf } from '../server/example.ts';
 import { ruled } from '../server/form.ts';
 import { UNKNOWN_SYMBOLS } from '../server/known-symbols.ts';
+import { FORMATS } from '../server/media-type.ts';
+import { ReceiptSchema } from '../server/receipt-schema.ts';
 import {
   choice,
   optionalText,
@@ -73,7 +76,7 @@ export const HistoryQuerySchema = strict({
   page: optionalText('From `next` of the previous page', {
     pattern: ruled('^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]{43}$', 'page_unknown', PAGE_HINT),
   }),
-  format: choice(['json', 'csv'], 'Format of the answer; takes precedence over Accept'),
+  format: choice(FORMATS, 'Format of the answer; takes precedence over Accept'),
 });
 
 const HistoryPillSchema = Type.Object({
@@ -93,6 +96,7 @@ const PageSchema = Type.Object({
     'URL of the next page; null on the last page. Earlier pages may be short too',
   ),
   position: Type.Optional(PositionSchema),
+  receipt: ReceiptSchema,
   as_of: Type.Object(AsOfSchema.properties, {
     description: 'State of history at the first page; later pages keep it',
   }),
@@ -104,16 +108,20 @@ const OLDER = { ...PUBLIC_PILL_EXAMPLE, cursor: '3-131', prev: '3-130', id: 'p-9
 export const HISTORY_ANSWER = {
   description:
     'A page of pills. The header `Link` (`rel="next"`) also has the URL of the next page. With CSV, ' +
-    'that URL is only in `Link`, and the position in `Pill-Position`.',
+    'Arrow and Parquet, that URL is only in `Link`, the position in `Pill-Position`, and the receipt ' +
+    'in `Pill-Receipt` (a dictionary of RFC 9651). Arrow and Parquet have the columns of CSV with ' +
+    'real types: times in µs UTC, doubles, booleans, and dictionaries of symbols, states and epochs.',
   schema: PageSchema,
   example: {
     data: [OLDER, PUBLIC_PILL_EXAMPLE],
     next: null,
     position: 'k7f3:0-95,3-132',
     as_of: { ...exampleOf(AsOfSchema), lag_ms: 0 },
+    receipt: exampleOf(ReceiptSchema),
   },
   others: {
     'text/csv': { schema: Type.String(), example: csvOfPills([OLDER, PUBLIC_PILL_EXAMPLE]) },
+    ...BINARY_ANSWERS,
   },
 };
 
@@ -126,4 +134,5 @@ export const HISTORY_DESCRIPTION =
   'all symbols except those that begin with TEST:. Every pill appears once, late pills and backfill ' +
   'included. Nothing is silently missing: while pills up to `until` are not stored yet, the answer ' +
   'is 503 `history_behind`, and `as_of` says which pills an answer takes into account. Each page is ' +
-  'one call, except that the `grant` of a stream gap makes its pages free.';
+  'one call, except that the `grant` of a stream gap makes its pages free. `receipt` covers all pages ' +
+  'up to this one: compare it with what you have, to prove that you have everything.';

@@ -1,6 +1,6 @@
 import type { Micros } from '../../../schemas/timestamp.ts';
 import type { Select } from '../clickhouse/select.ts';
-import { type HistoryRow, ROW_COLUMNS } from './history-pill.ts';
+import { type HistoryRow, type PillRows, ROW_COLUMNS } from './history-pill.ts';
 import { AHEAD_MAX_MICROS } from './history-query.ts';
 import type { TimePageState } from './page-token.ts';
 
@@ -32,12 +32,13 @@ const LAST = '~';
  * which is at most 5 min after the order time: a first statement finds the end of the page along the
  * timestamps of each symbol, and only the rows up to there are read. Pills after `known` are left
  * out, so that pages fit together.
- * @returns the rows, and the start of the next page; undefined at the end
+ * @returns the rows, the statement that selects them again, and the start of the next page; undefined
+ * at the end
  */
 export async function readByTime(
   select: Select,
   request: TimePageRequest,
-): Promise<{ rows: readonly HistoryRow[]; key?: Key }> {
+): Promise<PillRows & { readonly key?: Key }> {
   const { symbols, order, limit } = request;
   const isAscending = order === 'asc';
   const direction = isAscending ? '' : 'DESC';
@@ -57,25 +58,29 @@ export async function readByTime(
   const upToHorizon = isAscending
     ? `order_time <= ${time('horizon')} AND timestamp <= ${time('horizon_ahead')}`
     : `order_time >= ${time('horizon')} AND timestamp >= ${time('horizon')}`;
-  const rows = await select<HistoryRow>(
-    `SELECT ${ROW_COLUMNS} FROM pills FINAL
+  const statement = {
+    query: `FROM pills FINAL
      WHERE symbol IN {symbols:Array(String)} AND ${condition}
        ${horizon === undefined ? '' : `AND ${upToHorizon}`}
      ORDER BY ${ORDER.map((column) => `${column} ${direction}`).join()} LIMIT ${limit}`,
-    {
+    params: {
       ...params,
       symbols,
       ...(horizon !== undefined && { horizon, horizon_ahead: horizon + AHEAD_MAX_MICROS }),
     },
+  };
+  const rows = await select<HistoryRow>(
+    `SELECT ${ROW_COLUMNS} ${statement.query}`,
+    statement.params,
   );
-  if (horizon === undefined) return { rows };
+  if (horizon === undefined) return { rows, statement };
   const last = rows.at(-1);
   if (last !== undefined && rows.length === limit) {
-    return { rows, key: [last.ordered, last.epoch, last.offset, last.symbol] };
+    return { rows, statement, key: [last.ordered, last.epoch, last.offset, last.symbol] };
   }
   // Shorter because FINAL removed repeats: everything up to the horizon was covered.
   const edge = isAscending ? LAST : '';
-  return { rows, key: [horizon, edge, 0, edge] };
+  return { rows, statement, key: [horizon, edge, 0, edge] };
 }
 
 /** The pills of the range that are not on earlier pages, except for their symbols. */

@@ -6,7 +6,8 @@ import { type AccessRule, OPEN } from './access-rule.ts';
 
 /** Headers of answers that pages of other origins can read, besides those that browsers allow. */
 export const EXPOSED_HEADERS = [
-  ...['RateLimit', 'RateLimit-Policy', 'Retry-After', 'ETag', 'Link', 'Pill-Position'],
+  ...['RateLimit', 'RateLimit-Policy', 'Retry-After', 'ETag', 'Link'],
+  ...['Pill-Position', 'Pill-Receipt', 'Repr-Digest'],
   ...['Api-Version', 'WWW-Authenticate'],
 ];
 const ALLOWED_HEADERS = ['X-API-Key', 'Content-Type', 'If-None-Match'];

@@ -2,7 +2,7 @@
  * Decimals of computed figures, by kind: finer than any use of them, and coarse enough to cut the
  * noise of binary fractions (0.30000000000000004). Values of pills are never rounded.
  */
-const FIGURE_DECIMALS = {
+export const FIGURE_DECIMALS = {
   /** Statistics of `gross_spread_percent`. */
   spread: 9,
   /** Statistics of `confidence`. */

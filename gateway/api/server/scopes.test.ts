@@ -8,6 +8,7 @@ import { openWebhookApi, type WebhookApi } from '../webhooks/testing/webhook-api
 /** Who may call each route: anyone, sessions only, every key, or keys with a scope. */
 const ROUTES = {
   anyone: [
+    'GET /api/exports/{id}/file',
     'GET /api/plans',
     'GET /api/status',
     'GET /api/status/days',
@@ -77,6 +78,12 @@ const ROUTES = {
     'GET /api/symbols',
     'GET /api/usage',
   ],
+  exports: [
+    'DELETE /api/exports/{id}',
+    'GET /api/exports',
+    'GET /api/exports/{id}',
+    'POST /api/exports',
+  ],
   stream: [
     'DELETE /api/stream/sessions/{id}',
     'GET /api/stream/sessions',
@@ -112,6 +119,7 @@ type Access = keyof typeof ROUTES;
 const GRANTS: Readonly<Record<Scope, readonly Access[]>> = {
   read: ['read', 'webhooks:read'],
   stream: ['stream'],
+  exports: ['exports'],
   'webhooks:read': ['webhooks:read'],
   'webhooks:write': ['webhooks:write', 'webhooks:read'],
   support: ['support'],
@@ -207,6 +215,11 @@ async function call(name: string, key: string) {
   const path = to
     .replace('/webhooks/{id}', `/webhooks/${endpointId}`)
     .replace('{message_id}', MESSAGE)
+    .replace(
+      '/exports/{id}/file',
+      `/exports/exp_000000000000/file?by=session&expires=1&signature=${'x'.repeat(43)}`,
+    )
+    .replace('/exports/{id}', '/exports/exp_000000000000')
     .replace('/keys/{id}', '/keys/key_000000000000')
     .replace('/checkouts/{id}', '/checkouts/chk_000000000000')
     .replace('/sessions/{id}', '/sessions/s_000000000000')

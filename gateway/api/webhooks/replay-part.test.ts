@@ -46,9 +46,11 @@ function historyOf(lengths: readonly number[]): History {
       const at = [Math.floor(end / OFFSETS), end % OFFSETS] as const;
       const position = `k7:0-${at[0] === 0 ? at[1] : OFFSETS - 1}${at[0] === 0 ? '' : `,1-${at[1]}`}`;
       const next = isEnd ? undefined : { at, stored: null };
-      return { data, next, position, asOf: {} as Page['asOf'], isFinal: true };
+      const page = { data, next, position, asOf: {} as Page['asOf'], isFinal: true };
+      return { ...page, rows: [], statement: { query: '', params: {} } };
     },
     byTime: () => Promise.reject(new Error('not asked by time')),
+    bytes: () => Promise.reject(new Error('not asked for bytes')),
   };
 }
 

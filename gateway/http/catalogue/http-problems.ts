@@ -53,6 +53,12 @@ export const HTTP_PROBLEMS = problemTypes({
     meaning: 'The path exists, but not with this method. `Allow` lists the methods it has.',
     remedy: 'Use a method that `Allow` lists.',
   },
+  not_acceptable: {
+    status: 406,
+    title: 'Not available in this format',
+    meaning: 'No format of this answer matches `Accept`. `available` lists the formats it has.',
+    remedy: 'Send `Accept` with a media type of `available`, or omit it for JSON.',
+  },
   request_timeout: {
     status: 408,
     title: 'The request took too long to arrive',

@@ -61,6 +61,30 @@ export const READ_PROBLEMS = problemTypes({
     meaning: 'Reading this page exceeded the limits of time, memory or pills for one page.',
     remedy: 'Ask for less at a time: a smaller `limit`, a shorter range, or one symbol.',
   },
+  export_limit: {
+    status: 429,
+    title: 'Too many exports',
+    meaning: 'The account has as many exports open, or created in 24 h, as it may have.',
+    remedy: 'Wait until an export is over, or cancel one: DELETE /api/exports/{id}.',
+  },
+  export_storage_full: {
+    status: 503,
+    title: 'No space for exports',
+    meaning: 'The files of all exports, which are kept for 24 h, take all the space they may take.',
+    remedy: 'Remove exports that you have downloaded, ask for less, or try again later.',
+  },
+  link_invalid: {
+    status: 403,
+    title: 'The link is not valid',
+    meaning: 'The link was changed or has expired, or its key or the subscription has ended.',
+    remedy: 'Take a new link from GET /api/exports/{id}.',
+  },
+  range_not_satisfiable: {
+    status: 416,
+    title: 'The file ends before this range',
+    meaning: 'The requested bytes are beyond the end of the file; `Content-Range` has its length.',
+    remedy: 'Request a range within the file, or the whole file without `Range`.',
+  },
   query_too_large: {
     status: 400,
     title: 'The query is too large',
