@@ -189,8 +189,9 @@ function footerOf(
       );
     case 'password.changed':
       return (
-        'All sessions were signed out; your keys keep working. If it was you, just sign in again. If it\n' +
-        `was not you, request a new password at once: ${publicUrl}/app/forgotten\n` +
+        'All sessions were signed out; your keys keep working. If it was you,\n' +
+        'just sign in again. If it was not you, request a new password at once:\n' +
+        `${publicUrl}/app/forgotten\n` +
         'Then sign in, revoke the keys that are not yours\n' +
         `(${publicUrl}/app/settings/api-keys), and review what was done:\n` +
         `GET ${publicUrl}/api/account/audit.`

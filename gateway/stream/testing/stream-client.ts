@@ -129,7 +129,8 @@ export function closeClients(): void {
 }
 
 export interface ConnectOptions {
-  readonly origin?: string;
+  /** Several are sent as several headers. */
+  readonly origin?: string | string[];
   /** Subprotocols, best first. */
   readonly protocols?: readonly string[];
   /** The X-API-Key header; omitted if undefined. */
@@ -167,8 +168,11 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
 export async function connectOnce(url: string, options: ConnectOptions = {}): Promise<Client> {
   const { origin, key, protocols = [] } = options;
   const socket = new WebSocket(url, [...protocols], {
-    ...(origin === undefined ? {} : { origin }),
-    headers: key === undefined ? {} : { 'x-api-key': key },
+    // The types lack lists, which Node sends as several headers.
+    headers: {
+      ...(origin === undefined ? {} : { origin }),
+      ...(key === undefined ? {} : { 'x-api-key': key }),
+    } as Record<string, string>,
     perMessageDeflate: false,
   });
   open.add(socket);
