@@ -30,6 +30,7 @@ const FILES = {
   generators: 'gateway/api/generator/routes.ts',
   history: 'gateway/api/history/limits.ts',
   ingest: 'gateway/ingest/limits.ts',
+  invoices: 'domain/accounts/invoices.ts',
   keyring: 'domain/access/keyring.ts',
   keys: 'domain/accounts/keys.ts',
   latest: 'pipelines/latest/processor.ts',

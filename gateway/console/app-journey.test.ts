@@ -4,16 +4,21 @@ import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { packageRoot } from '../../lib/files/package-root.ts';
+import { openWebhookReceiver } from '../../pipelines/webhooks/testing/webhook-receiver.ts';
 import { createClient } from '../../sdk/index.ts';
+import { startIngest } from '../../testing/ingest-process.ts';
 import { makePill } from '../../testing/pills.ts';
+import { getPort } from '../../testing/ports.ts';
+import { createPoster } from '../../testing/poster.ts';
+import { startProcess, type TestProcess } from '../../testing/process.ts';
 import { makePython } from '../../testing/python.ts';
 import { waitFor } from '../../testing/wait.ts';
+import { openAccountApi } from '../api/testing/account-api.ts';
 import { PASSWORD, tokenFor } from '../api/testing/customer.ts';
 import { hasHeading, openAppPages, press } from './testing/app-pages.ts';
-import { type ConsoleStack, openConsoleStack } from './testing/console-stack.ts';
 
 /** The whole way of a customer, in a real browser and with both clients; each test goes on from the last. */
-let stack: ConsoleStack;
+let stack: Awaited<ReturnType<typeof openStack>>;
 let pages: Awaited<ReturnType<typeof openAppPages>>;
 let page: Page;
 let key: string;
@@ -26,7 +31,7 @@ beforeAll(async () => {
   if ('reason' in made) throw new Error(`No Python with the client's packages: ${made.reason}`);
   ({ python } = made);
   pages = await openAppPages(() => stack.api.base, PASSWORD);
-  stack = await openConsoleStack();
+  stack = await openStack();
   await stack.poster.post(makePill({ symbol: SYMBOL, gross_spread_percent: 0.1 }));
 });
 
@@ -35,6 +40,42 @@ afterAll(async () => {
   await pages?.close();
   await stack?.close();
 });
+
+/** Every process that the console shows something of, in a namespace of their own. */
+async function openStack() {
+  const port = String(await getPort());
+  const streamUrl = `ws://127.0.0.1:${port}`;
+  const receiver = await openWebhookReceiver();
+  const api = await openAccountApi({ STREAM_URL: streamUrl, WEBHOOK_ALLOW_LOOPBACK: 'true' });
+  const env = { ...api.namespace.env, STREAM_PORT: port, WEBHOOK_ALLOW_LOOPBACK: 'true' };
+  const startStream = () => startProcess('gateway/stream/main.js', [], env);
+  let stream = await startStream();
+  const ingest = await startIngest(api.namespace);
+  const others: TestProcess[] = [ingest.process];
+  // One after another, since each start takes a second of a core.
+  for (const processor of ['latest', 'analytics', 'webhooks']) {
+    others.push(await startProcess('pipelines/main.js', [processor], env));
+  }
+  await Promise.all([stream, ...others].map((process) => process.ready()));
+  const poster = createPoster(ingest.url);
+  return {
+    api,
+    receiver,
+    streamUrl,
+    poster,
+    killStream: () => stream.kill(),
+    async restartStream(): Promise<void> {
+      stream = await startStream();
+      await stream.ready();
+    },
+    async close(): Promise<void> {
+      await poster.close();
+      await Promise.all([stream, ...others].map((process) => process.stop()));
+      await api.close();
+      await receiver.close();
+    },
+  };
+}
 
 const open = async (title: string) => {
   await page.getByRole('link', { name: title, exact: true }).first().click();

@@ -144,6 +144,7 @@ test('a socket is listed, and closed from the page', async () => {
   await close.click();
   expect((await closed)[0]).toBeGreaterThanOrEqual(4_000);
   await page.getByText('No socket is open.').waitFor();
+  await page.getByText(`${streamUrl}/api/stream`, { exact: true }).waitFor();
 });
 
 test('the frame inspector shows what a socket carries, pauses, sends, and says why it closed', async () => {

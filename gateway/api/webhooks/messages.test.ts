@@ -150,6 +150,36 @@ test('the log of attempts is read newest first, by page and by message', async (
   expect([forged.status, forged.body.errors[0].parameter]).toEqual([400, 'before']);
 });
 
+test('attempts are filtered by status and time; a message has its posted body', async () => {
+  const customer = await fixture.customerOf('pro');
+  const { id } = (await fixture.createEndpoint(customer)).endpoint;
+  const startMicros = nowMicros() - 60_000_000;
+  const of = (n: number, status: number, body = '') => ({
+    ...attempt(id, `msg_${n}`, 1),
+    ...{ at: startMicros + n * 1_000_000, status, body },
+  });
+  await fixture.log([of(1, 200, '{"a":1}'), of(2, 503), of(3, 0), of(4, 503)]);
+  const listed = async (query: string) => {
+    const { body } = await customer.send('GET', `/api/webhooks/${id}/attempts?${query}`);
+    return body.data?.map((one: { message_id: string }) => one.message_id) ?? body;
+  };
+  const at = (n: number) => formatTimestamp(startMicros + n * 1_000_000);
+  expect(await listed('status=503')).toEqual(['msg_4', 'msg_2']);
+  expect(await listed('status=0')).toEqual(['msg_3']);
+  expect(await listed(`from=${at(2)}&to=${at(4)}`)).toEqual(['msg_3', 'msg_2']);
+  expect(await listed(`from=${at(3)}&status=503`)).toEqual(['msg_4']);
+  for (const bad of ['status=600', 'status=x', 'from=yesterday', `to=2026-02-30T00:00:00Z`]) {
+    expect(await listed(bad), bad).toMatchObject({ code: 'parameter_invalid' });
+  }
+  const message = await customer.send('GET', `/api/webhooks/${id}/deliveries/msg_1`);
+  expect(message.body).toMatchObject({ message_id: 'msg_1', body: '{"a":1}' });
+  const unknown = await customer.send('GET', `/api/webhooks/${id}/deliveries/msg_9`);
+  expect(unknown.status).toBe(404);
+  const stranger = await fixture.customerOf('pro');
+  const theirs = await stranger.send('GET', `/api/webhooks/${id}/deliveries/msg_1`);
+  expect(theirs.status).toBe(404);
+});
+
 test('the attempts of an endpoint are counted by hour', async () => {
   const customer = await fixture.customerOf('pro');
   const { id } = (await fixture.createEndpoint(customer)).endpoint;

@@ -62,10 +62,10 @@ function Days({ days }: { readonly days: Body['data'] }) {
     <>
       <BarChart
         label="Stream, 99th percentile by day"
-        unit="ms"
-        bars={measured.toReversed().map(({ day, stream }) => ({
+        unit="ms, 99th percentile of the stream"
+        bars={days.toReversed().map(({ day, stream }) => ({
           at: day,
-          figure: stream?.p99_ms ?? 0,
+          figure: Math.round((stream?.p99_ms ?? 0) * 10) / 10,
         }))}
       />
       <DayTable days={measured} />

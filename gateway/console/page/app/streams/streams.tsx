@@ -55,8 +55,8 @@ function NoSockets({ stream }: { readonly stream: string | undefined }) {
       <p>No socket is open.</p>
       {stream !== undefined && (
         <p>
-          Connect to <code>{stream}/api/stream</code> with a key that has the scope{' '}
-          <code>stream</code>: see the <a href="/app/docs?view=stream">stream reference</a>.
+          Connect to <code>{stream}</code> with a key that has the scope <code>stream</code>: see
+          the <a href="/app/docs?view=stream">stream reference</a>.
         </p>
       )}
     </div>
