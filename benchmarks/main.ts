@@ -8,6 +8,7 @@ import { END_TO_END } from './end-to-end/end-to-end-bench.ts';
 import { FANOUT } from './fanout/fanout-bench.ts';
 import { addAll, addScenario } from './harness/scenario.ts';
 import { INGEST } from './ingest/ingest-bench.ts';
+import { SCALING } from './scaling/scaling-bench.ts';
 import { START } from './start/start-bench.ts';
 import { WEBHOOKS } from './webhooks/webhooks-bench.ts';
 
@@ -18,7 +19,7 @@ const endToEnd = { scenario: END_TO_END, overrides: { ownStack: true } };
 addAll(program, [{ scenario: INGEST }, endToEnd, { scenario: START }], say);
 for (const scenario of [INGEST, END_TO_END, START]) addScenario(program, scenario, say);
 addCompareCommands(program, say);
-for (const scenario of [ACCESS, FANOUT, ANALYTICS, CONSOLE, DEDICATED, WEBHOOKS]) {
+for (const scenario of [ACCESS, FANOUT, ANALYTICS, CONSOLE, DEDICATED, SCALING, WEBHOOKS]) {
   addScenario(program, scenario, say);
 }
 
