@@ -9,6 +9,7 @@ import { END_TO_END } from './end-to-end/end-to-end-bench.ts';
 import { FANOUT } from './fanout/fanout-bench.ts';
 import { addAll, addScenario } from './harness/scenario.ts';
 import { INGEST } from './ingest/ingest-bench.ts';
+import { SCALING } from './scaling/scaling-bench.ts';
 import { START } from './start/start-bench.ts';
 import { TURNS } from './turns/turns-bench.ts';
 import { WEBHOOKS } from './webhooks/webhooks-bench.ts';
@@ -20,7 +21,8 @@ const endToEnd = { scenario: END_TO_END, overrides: { ownStack: true } };
 addAll(program, [{ scenario: INGEST }, endToEnd, { scenario: START }], say);
 for (const scenario of [INGEST, END_TO_END, START]) addScenario(program, scenario, say);
 addCompareCommands(program, say);
-for (const scenario of [ACCESS, FANOUT, ANALYTICS, CLIENTS, CONSOLE, DEDICATED, WEBHOOKS, TURNS]) {
+const further = [ACCESS, FANOUT, ANALYTICS, CLIENTS, CONSOLE, DEDICATED, SCALING, TURNS, WEBHOOKS];
+for (const scenario of further) {
   addScenario(program, scenario, say);
 }
 

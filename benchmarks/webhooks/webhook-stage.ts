@@ -25,7 +25,8 @@ export async function openWebhookStage(stage: Stage) {
   const { engines, say } = stage;
   const log = await stage.addNamespace('webhooks');
   const { namespace } = log;
-  await stage.addDemoKey(namespace); // with the institutional account of the endpoints
+  // The endpoints belong to its institutional account.
+  const key = await stage.addDemoKey(namespace);
   const db = stage.openDatabase(namespace);
   const worker = startWorker('webhooks/receiver-process');
   stage.onStop(worker.stop);
@@ -58,6 +59,11 @@ export async function openWebhookStage(stage: Stage) {
   };
   return {
     say,
+    log,
+    key,
+    db,
+    ingest,
+    dispatcher,
     receiver,
     load,
     pids: { dispatcher: dispatcher.pid, postgres: engines.pids().postgres },

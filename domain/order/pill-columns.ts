@@ -50,18 +50,8 @@ const ROW_MASK = BLOCK_ROWS - 1;
 export function createPillColumns() {
   const blocks: Block[] = [];
   const names = createNames();
-  const blockOf = (row: number) => blocks[row >>> BLOCK_BITS]!;
-  const numberAt = (row: number, of: number) =>
-    blockOf(row).numbers[(row & ROW_MASK) * NUMBERS + of]!;
-  const offsetAt = (row: number, of: number) => {
-    const offset = numberAt(row, of);
-    return offset === NONE ? null : offset;
-  };
-  const textAt = (row: number, of: number) =>
-    names.nameOf(blockOf(row).texts[(row & ROW_MASK) * TEXTS + of]!);
-  const is = (row: number, flag: number) => (blockOf(row).flags[row & ROW_MASK]! & flag) !== 0;
-  const symbolOf = (row: number) => blockOf(row).texts[(row & ROW_MASK) * TEXTS + SYMBOL]!;
-
+  const cells = cellsOf(blocks, names);
+  const { blockOf, numberAt, symbolOf } = cells;
   return {
     /** The symbols, states and other shared texts of all rows. */
     names,
@@ -70,35 +60,14 @@ export function createPillColumns() {
       setRow(blockOf(row), names, row & ROW_MASK, pill);
     },
     /** A pill of its own, equal to the one that was set. */
-    get(row: number): EffectivePill {
-      const timestamp = numberAt(row, TIMESTAMP);
-      const receivedAt = numberAt(row, RECEIVED_AT);
-      return {
-        id: blockOf(row).ids.get(row & ROW_MASK),
-        timestamp,
-        symbol: textAt(row, SYMBOL),
-        gross_spread_percent: numberAt(row, SPREAD),
-        market_state: textAt(row, STATE),
-        confidence: numberAt(row, CONFIDENCE),
-        source: is(row, FLAGS.hasSource) ? textAt(row, SOURCE) : null,
-        kind: is(row, FLAGS.hasKind) ? textAt(row, KIND) : null,
-        received_at: receivedAt,
-        partition: blockOf(row).partitions[row & ROW_MASK]!,
-        offset: numberAt(row, OFFSET),
-        order: orderTime(timestamp, receivedAt),
-        late: is(row, FLAGS.late),
-        backfill: is(row, FLAGS.backfill),
-        prev: offsetAt(row, PREV),
-        last: offsetAt(row, LAST),
-      };
-    },
+    get: (row: number): EffectivePill => pillAt(cells, row),
     clear(row: number): void {
       const { texts, ids } = blockOf(row);
       const at = (row & ROW_MASK) * TEXTS;
       names.release(texts[at + SYMBOL]!);
       names.release(texts[at + STATE]!);
-      if (is(row, FLAGS.hasSource)) names.release(texts[at + SOURCE]!);
-      if (is(row, FLAGS.hasKind)) names.release(texts[at + KIND]!);
+      if (cells.is(row, FLAGS.hasSource)) names.release(texts[at + SOURCE]!);
+      if (cells.is(row, FLAGS.hasKind)) names.release(texts[at + KIND]!);
       ids.clear(row & ROW_MASK);
     },
     offsetOf: (row: number): number => numberAt(row, OFFSET),
@@ -108,34 +77,79 @@ export function createPillColumns() {
     symbolOf,
     hasId: (row: number, id: string): boolean => blockOf(row).ids.has(row & ROW_MASK, id),
     /** A view that shows one row at a time: the row that `move` was called with last. */
-    createView(): PillView & { move(row: number): void } {
-      let row = 0;
-      return {
-        move(to) {
-          row = to;
-        },
-        get symbol() {
-          return textAt(row, SYMBOL);
-        },
-        get received_at() {
-          return numberAt(row, RECEIVED_AT);
-        },
-        get backfill() {
-          return is(row, FLAGS.backfill);
-        },
-        get late() {
-          return is(row, FLAGS.late);
-        },
-        get gross_spread_percent() {
-          return numberAt(row, SPREAD);
-        },
-        get market_state() {
-          return textAt(row, STATE);
-        },
-        get confidence() {
-          return numberAt(row, CONFIDENCE);
-        },
-      };
+    createView: () => createView(cells),
+  };
+}
+
+type Cells = ReturnType<typeof cellsOf>;
+
+function cellsOf(blocks: readonly Block[], names: Names) {
+  const blockOf = (row: number) => blocks[row >>> BLOCK_BITS]!;
+  const numberAt = (row: number, of: number) =>
+    blockOf(row).numbers[(row & ROW_MASK) * NUMBERS + of]!;
+  return {
+    blockOf,
+    numberAt,
+    offsetAt(row: number, of: number): number | null {
+      const offset = numberAt(row, of);
+      return offset === NONE ? null : offset;
+    },
+    textAt: (row: number, of: number): string =>
+      names.nameOf(blockOf(row).texts[(row & ROW_MASK) * TEXTS + of]!),
+    is: (row: number, flag: number): boolean => (blockOf(row).flags[row & ROW_MASK]! & flag) !== 0,
+    symbolOf: (row: number): number => blockOf(row).texts[(row & ROW_MASK) * TEXTS + SYMBOL]!,
+  };
+}
+
+function pillAt({ blockOf, numberAt, offsetAt, textAt, is }: Cells, row: number): EffectivePill {
+  const timestamp = numberAt(row, TIMESTAMP);
+  const receivedAt = numberAt(row, RECEIVED_AT);
+  return {
+    id: blockOf(row).ids.get(row & ROW_MASK),
+    timestamp,
+    symbol: textAt(row, SYMBOL),
+    gross_spread_percent: numberAt(row, SPREAD),
+    market_state: textAt(row, STATE),
+    confidence: numberAt(row, CONFIDENCE),
+    source: is(row, FLAGS.hasSource) ? textAt(row, SOURCE) : null,
+    kind: is(row, FLAGS.hasKind) ? textAt(row, KIND) : null,
+    received_at: receivedAt,
+    partition: blockOf(row).partitions[row & ROW_MASK]!,
+    offset: numberAt(row, OFFSET),
+    order: orderTime(timestamp, receivedAt),
+    late: is(row, FLAGS.late),
+    backfill: is(row, FLAGS.backfill),
+    prev: offsetAt(row, PREV),
+    last: offsetAt(row, LAST),
+  };
+}
+
+function createView({ numberAt, textAt, is }: Cells): PillView & { move(row: number): void } {
+  let row = 0;
+  return {
+    move(to) {
+      row = to;
+    },
+    get symbol() {
+      return textAt(row, SYMBOL);
+    },
+    get received_at() {
+      return numberAt(row, RECEIVED_AT);
+    },
+    get backfill() {
+      return is(row, FLAGS.backfill);
+    },
+    get late() {
+      return is(row, FLAGS.late);
+    },
+    get gross_spread_percent() {
+      return numberAt(row, SPREAD);
+    },
+    get market_state() {
+      return textAt(row, STATE);
+    },
+    get confidence() {
+      return numberAt(row, CONFIDENCE);
     },
   };
 }

@@ -19,46 +19,23 @@ export function createRepeatWindow(size: number, compareContent: boolean) {
   // The record that is observed has a row besides those of the `size` offsets before it.
   const rows = size + 1;
   const offsets = new Float64Array(rows);
-  const hashes = new Int32Array(rows);
-  const symbols = new Uint32Array(rows);
-  const ids = createTextColumn(rows, ID_WIDTH);
-  const names = createNames();
   const contents = compareContent ? createContents(rows) : undefined;
-  /** The newest row of each identity; the others only wait until they leave. */
-  const index = createRowIndex(rows);
-  const isNewest = new Uint8Array(rows);
+  const identities = createIdentities(rows);
   let head = 0;
   let used = 0;
-  let count = 0;
 
-  const unindex = (row: number) => {
-    index.remove(hashes[row]!, row);
-    isNewest[row] = 0;
-    count -= 1;
-  };
   const evictBefore = (offset: number) => {
     while (used > 0 && offsets[head]! < offset) {
-      if (isNewest[head] === 1) unindex(head);
-      names.release(symbols[head]!);
-      ids.clear(head);
+      identities.clear(head);
       contents?.clear(head);
       head = head + 1 === rows ? 0 : head + 1;
       used -= 1;
     }
   };
-  const find = (hash: number, symbol: number, id: string): number => {
-    let row = index.first(hash);
-    while (row !== NO_ROW) {
-      if (hashes[row] === hash && symbols[row] === symbol && ids.has(row, id)) return row;
-      row = index.next(row);
-    }
-    return NO_ROW;
-  };
-
   return {
     /** Number of identities in the window; never more than its size and one. */
     get count() {
-      return count;
+      return identities.count;
     },
     /**
      * Adds the valid record at `offset` (ascending), itself a repeat or not.
@@ -67,27 +44,64 @@ export function createRepeatWindow(size: number, compareContent: boolean) {
      */
     observe(pill: Pill, offset: number): 'first' | 'repeat' | 'conflict' {
       evictBefore(offset - size);
-      const hash = hashText(pill.id, hashText(pill.symbol));
-      const symbol = names.take(pill.symbol);
-      const known = find(hash, symbol, pill.id);
       const row = head + used >= rows ? head + used - rows : head + used;
       used += 1;
       offsets[row] = offset;
+      const known = identities.set(row, pill);
+      if (known === NO_ROW) {
+        contents?.set(row, pill);
+        return 'first';
+      }
+      if (contents === undefined) return 'repeat';
+      // Later records are compared with the content of the first one in the chain.
+      contents.copy(known, row);
+      return contents.isSame(known, pill) ? 'repeat' : 'conflict';
+    },
+  };
+}
+
+/** The identity of each row; of several rows with one identity, the newest is found. */
+function createIdentities(rows: number) {
+  const hashes = new Int32Array(rows);
+  const symbols = new Uint32Array(rows);
+  const ids = createTextColumn(rows, ID_WIDTH);
+  const names = createNames();
+  const index = createRowIndex(rows);
+  const isNewest = new Uint8Array(rows);
+  let count = 0;
+  const unindex = (row: number) => {
+    index.remove(hashes[row]!, row);
+    isNewest[row] = 0;
+    count -= 1;
+  };
+  return {
+    /** Number of different identities. */
+    get count() {
+      return count;
+    },
+    /** @returns the row that had this identity before, or `NO_ROW` */
+    set(row: number, pill: Pill): number {
+      const hash = hashText(pill.id, hashText(pill.symbol));
+      const symbol = names.take(pill.symbol);
+      let known = index.first(hash);
+      while (known !== NO_ROW) {
+        const isSame = hashes[known] === hash && symbols[known] === symbol;
+        if (isSame && ids.has(known, pill.id)) break;
+        known = index.next(known);
+      }
+      if (known !== NO_ROW) unindex(known);
       hashes[row] = hash;
       symbols[row] = symbol;
       ids.set(row, pill.id);
-      // Later records are compared with the content of the first one in the chain.
-      const same = known === NO_ROW || contents === undefined || contents.isSame(known, pill);
-      if (known === NO_ROW) contents?.set(row, pill);
-      else {
-        contents?.copy(known, row);
-        unindex(known);
-      }
       index.add(hash, row);
       isNewest[row] = 1;
       count += 1;
-      if (known === NO_ROW) return 'first';
-      return same ? 'repeat' : 'conflict';
+      return known;
+    },
+    clear(row: number): void {
+      if (isNewest[row] === 1) unindex(row);
+      names.release(symbols[row]!);
+      ids.clear(row);
     },
   };
 }

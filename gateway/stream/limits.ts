@@ -36,7 +36,10 @@ export const LIMITS = {
   faultForgivenMs: 10_000,
   frameIdLengthMax: 64,
   filterStatesMax: 32,
-  /** Pills with effect that are kept in memory for resumes: some 160 MiB when full. */
+  /**
+   * Pills with effect that are kept in memory for resumes: some 32 MiB when full, and some 160 MiB
+   * more if clients resume for all of them.
+   */
   replayBufferPillsMax: 262_144,
   /** The same for a dedicated process, of which a machine runs many; the log has older pills. */
   dedicatedReplayBufferPillsMax: 65_536,

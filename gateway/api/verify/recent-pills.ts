@@ -1,5 +1,5 @@
 import type { EffectivePill } from '../../../domain/order/judge.ts';
-import { createPillColumns } from '../../../domain/order/pill-columns.ts';
+import { createPillColumns, type PillColumns } from '../../../domain/order/pill-columns.ts';
 import { createRowIndex, hashText, NO_ROW } from '../../../lib/columns/row-index.ts';
 import { isSameContent, type Pill } from '../../../schemas/pill.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
@@ -24,42 +24,20 @@ export function createRecentPills(pillsMax: number) {
   // A ring: the oldest pill leaves after another was added.
   const rows = pillsMax + 1;
   const columns = createPillColumns();
-  const hashes = new Int32Array(rows);
-  const repeats = new Uint32Array(rows);
-  const conflicts = new Uint32Array(rows);
-  const index = createRowIndex(rows);
+  const identities = createIdentities(rows, columns);
+  const { find, findNamed } = identities;
+  const { count, reset, recentAt } = createRepeats(rows, columns);
   const bySymbol = createChains(rows);
   let head = 0;
   let used = 0;
 
-  const find = (symbol: number, name: string, id: string): number => {
-    const hash = hashText(id, hashText(name));
-    let row = index.first(hash);
-    while (row !== NO_ROW) {
-      const isSame = hashes[row] === hash && columns.symbolOf(row) === symbol;
-      if (isSame && columns.hasId(row, id)) return row;
-      row = index.next(row);
-    }
-    return NO_ROW;
-  };
-  const findNamed = (name: string, id: string): number => {
-    const symbol = columns.names.find(name);
-    return symbol === undefined ? NO_ROW : find(symbol, name, id);
-  };
   const dropOldest = () => {
     starts.set(columns.partitionOf(head), columns.offsetOf(head) + 1);
-    index.remove(hashes[head]!, head);
+    identities.remove(head);
     bySymbol.drop(columns.symbolOf(head), head);
     columns.clear(head);
     head = head + 1 === rows ? 0 : head + 1;
     used -= 1;
-  };
-  const count = (row: number, pill: Pill) => {
-    if (isSameContent(columns.get(row), pill)) repeats[row]! += 1;
-    else conflicts[row]! += 1;
-  };
-  const recentAt = (row: number): RecentPill => {
-    return { pill: columns.get(row), repeats: repeats[row]!, conflicts: conflicts[row]! };
   };
 
   return {
@@ -73,10 +51,8 @@ export function createRecentPills(pillsMax: number) {
       const row = head + used >= rows ? head + used - rows : head + used;
       used += 1;
       columns.set(row, pill);
-      hashes[row] = hashText(pill.id, hashText(pill.symbol));
-      repeats[row] = 0;
-      conflicts[row] = 0;
-      index.add(hashes[row]!, row);
+      reset(row);
+      identities.add(pill, row);
       bySymbol.add(columns.symbolOf(row), row);
       if (used > pillsMax) dropOldest();
     },
@@ -106,6 +82,56 @@ export function createRecentPills(pillsMax: number) {
     get oldestAt(): Micros | undefined {
       return used === 0 ? undefined : columns.receivedAtOf(head);
     },
+  };
+}
+
+/** How often the identity of each row was repeated. */
+function createRepeats(rows: number, columns: PillColumns) {
+  const repeats = new Uint32Array(rows);
+  const conflicts = new Uint32Array(rows);
+  return {
+    reset(row: number): void {
+      repeats[row] = 0;
+      conflicts[row] = 0;
+    },
+    count(row: number, pill: Pill): void {
+      if (isSameContent(columns.get(row), pill)) repeats[row]! += 1;
+      else conflicts[row]! += 1;
+    },
+    recentAt: (row: number): RecentPill => {
+      return { pill: columns.get(row), repeats: repeats[row]!, conflicts: conflicts[row]! };
+    },
+  };
+}
+
+/** Finds rows of the columns by symbol and id. */
+function createIdentities(rows: number, columns: PillColumns) {
+  const hashes = new Int32Array(rows);
+  const index = createRowIndex(rows);
+  const find = (symbol: number, name: string, id: string): number => {
+    const hash = hashText(id, hashText(name));
+    let row = index.first(hash);
+    while (row !== NO_ROW) {
+      const isSame = hashes[row] === hash && columns.symbolOf(row) === symbol;
+      if (isSame && columns.hasId(row, id)) return row;
+      row = index.next(row);
+    }
+    return NO_ROW;
+  };
+  const findNamed = (name: string, id: string): number => {
+    const symbol = columns.names.find(name);
+    return symbol === undefined ? NO_ROW : find(symbol, name, id);
+  };
+  return {
+    /** @param symbol number of the name in the columns. @returns the row, or `NO_ROW` */
+    find,
+    findNamed,
+    add({ symbol, id }: EffectivePill, row: number): void {
+      const hash = hashText(id, hashText(symbol));
+      hashes[row] = hash;
+      index.add(hash, row);
+    },
+    remove: (row: number): void => index.remove(hashes[row]!, row),
   };
 }
 
