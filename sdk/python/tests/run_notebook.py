@@ -21,7 +21,8 @@ def run(notebook: Path, folder: Path) -> int:
     specs = KernelSpecManager()
     # The kernel of this Python, whatever kernels the machine has.
     specs.ensure_native_kernel = True
-    manager = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=specs)
+    # A TCP port would be open to other users of the machine.
+    manager = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=specs, transport="ipc")
     try:
         NotebookClient(book, km=manager, timeout=CELL_MAX_S).execute()
     except CellExecutionError as error:
