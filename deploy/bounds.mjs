@@ -25,6 +25,7 @@ const FILES = {
   dedicated: 'gateway/dedicated/limits.ts',
   deliveries: 'domain/webhooks/deliveries/stored-messages.ts',
   endpoints: 'domain/webhooks/endpoints/endpoint-operations.ts',
+  exports: 'gateway/api/exports/limits.ts',
   flights: 'domain/access/single-flight.ts',
   gaps: 'sdk/stream/gap-pages.ts',
   generators: 'gateway/api/generator/routes.ts',

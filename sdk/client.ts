@@ -164,7 +164,7 @@ export function createClientOn(
 }
 
 /** Fails before any request is sent. @throws PilloleError `key_missing`, `key_malformed` */
-function requireKey({ key, ticket }: ClientOptions): void {
+export function requireKey({ key, ticket }: ClientOptions): void {
   if (key === undefined || key === '') {
     if (ticket !== undefined) return;
     const message = 'No key is set: pass `key` to createClient.';

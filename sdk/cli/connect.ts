@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Client } from '../client.ts';
-import { createClient } from '../index.ts';
+import { createClient, type NodeClient } from '../index.ts';
 import { isLocal, readKey, readToken } from './api-key.ts';
 import { type Terminal, UsageError, writeLine } from './terminal.ts';
 
@@ -30,7 +30,7 @@ export function generatorAccess(terminal: Terminal, options: GeneratorOptions) {
 }
 
 /** A client for the addresses and the key in use. @throws UsageError */
-export function connect(terminal: Terminal, options: ConnectionOptions): Client {
+export function connect(terminal: Terminal, options: ConnectionOptions): NodeClient {
   const { apiUrl } = addressesOf(terminal, options);
   return createClient({ apiUrl, key: keyFor(terminal, options, apiUrl) });
 }

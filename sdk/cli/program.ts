@@ -4,6 +4,7 @@ import { VERSION } from '../version.ts';
 import type { ConnectionOptions } from './connect.ts';
 import { failureJson, failureLines } from './error-report.ts';
 import { type ExitName, exitHelp, exitOf } from './exit-codes.ts';
+import { type ExportCommandOptions, runExportCommand } from './export-command.ts';
 import { type HistoryOptions, runHistory } from './history-command.ts';
 import { runLatest } from './latest-command.ts';
 import { type ListenOptions, runListen } from './listen-command.ts';
@@ -100,9 +101,27 @@ function buildProgram(terminal: Terminal, onExit: (name: ExitName) => void): Com
     .action(async (symbols: string[], options: VerifyOptions) =>
       onExit(await runVerify(terminal, symbols, options)),
     );
+  addExport(program, terminal, onExit);
   addRejected(program, terminal, onExit);
   addListen(program, terminal, onExit);
   return program;
+}
+
+function addExport(program: Command, terminal: Terminal, onExit: (name: ExitName) => void): void {
+  command(program, 'export')
+    .argument('[symbols...]', 'all by default')
+    .description('make a file with the pills of a time range, download and check it; one call')
+    .requiredOption('--from <time>', 'beginning of the range, included (ISO 8601, UTC)')
+    .requiredOption('--to <time>', 'end of the range, excluded')
+    .requiredOption('--output <file>', 'written beside and renamed')
+    .addOption(
+      new Option('--format <format>', 'format of the file')
+        .choices(['parquet', 'arrow', 'csv.gz', 'ndjson.zst'])
+        .default('parquet'),
+    )
+    .action(async (symbols: string[], options: ExportCommandOptions) =>
+      onExit(await runExportCommand(terminal, symbols, options)),
+    );
 }
 
 function addListen(program: Command, terminal: Terminal, onExit: (name: ExitName) => void): void {

@@ -1,4 +1,5 @@
 import { PilloleError } from '../error.ts';
+import type { Receipt } from './receipt.ts';
 import type { HistoryAsOf, HistoryPage, Pill, UnknownSymbol } from './responses.ts';
 
 export const HISTORY_LIMITS = {
@@ -21,6 +22,8 @@ export interface HistoryRange extends AsyncIterable<Pill, undefined> {
    * this position delivers everything later and nothing twice.
    */
   readonly asOf: HistoryAsOf | undefined;
+  /** Receipt of the pages read so far, for `verifyReceipt`; complete after the last one. */
+  readonly receipt: Receipt | undefined;
   /**
    * Requested symbols of which the log has no pill, each with the symbol that was probably meant;
    * empty before the first page.
@@ -33,12 +36,14 @@ export function readRange(
   getPage: (next: string | undefined) => Promise<HistoryPage>,
 ): HistoryRange {
   let asOf: HistoryAsOf | undefined;
+  let receipt: Receipt | undefined;
   let unknownSymbols: readonly UnknownSymbol[] = [];
   async function* pages(): AsyncGenerator<HistoryPage, undefined> {
     let next: string | undefined;
     for (let count = 0; count < HISTORY_LIMITS.pagesMax; count += 1) {
       const page = await getPage(next);
       asOf = page.as_of;
+      receipt = page.receipt;
       unknownSymbols = page.unknown_symbols ?? [];
       yield page;
       if (page.next === null) return;
@@ -54,6 +59,9 @@ export function readRange(
     pages,
     get asOf() {
       return asOf;
+    },
+    get receipt() {
+      return receipt;
     },
     get unknownSymbols() {
       return unknownSymbols;

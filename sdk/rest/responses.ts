@@ -1,3 +1,4 @@
+import type { Receipt } from './receipt.ts';
 /** A pill, the same on every channel. Times are ISO 8601 in UTC with six decimals. */
 export interface Pill {
   /** Position in the log, `"<partition>-<offset>"`. */
@@ -133,6 +134,8 @@ export interface HistoryPage {
   /** This page and those before it cover the range up to here; by time only on the last page. */
   readonly position?: string;
   readonly as_of?: HistoryAsOf;
+  /** Covers this page and all earlier ones of the range; see `verifyReceipt`. */
+  readonly receipt?: Receipt;
   /** Requested symbols of which no pill was ever received. */
   readonly unknown_symbols?: readonly UnknownSymbol[];
 }

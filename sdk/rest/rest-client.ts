@@ -99,7 +99,8 @@ function repeatAfterMs(error: PilloleError, attempts: number): number | undefine
   return serverMs + retryDelayMs(attempts - 1, backoffFirstMs, backoffMaxMs);
 }
 
-function readAnswer(url: URL, { status, headers }: Response, text: string): unknown {
+/** The JSON of a 2xx answer. @throws PilloleError for any other outcome */
+export function readAnswer(url: URL, { status, headers }: Response, text: string): unknown {
   const body = parse(text);
   if (status >= 200 && status < 300) {
     if (body !== undefined) return body;

@@ -80,29 +80,12 @@ const TEXT_FORMATS = ['json', 'csv'] as const satisfies readonly Format[];
 /** Makes the endpoint of an analytics query. */
 export function queryEndpoint<Q extends TProperties, R extends { readonly window: Window }>(
   analytics: AnalyticsQuery<Q, R>,
-  { reader, epoch, backfillAgeUs, findUnknown, nowMicros }: AnalyticsDeps,
+  deps: AnalyticsDeps,
   answers: AnswerCache,
 ) {
+  const { nowMicros } = deps;
   const formats: readonly Format[] = analytics.statement === undefined ? TEXT_FORMATS : FORMATS;
-  const compute = async (request: R, symbols: readonly string[], written?: BinaryFormat) => {
-    const freshness = await reader.freshness();
-    const { body: figures, table } = await analytics.run(request, freshness);
-    const unknown = findUnknown(symbols);
-    const body = { ...figures, ...unknownMember(unknown) };
-    const etag = hashedEtag(JSON.stringify(body));
-    const { coverage, isWholeLog, completeUntil } = freshness;
-    const as_of = asOfBody(epoch, coverage, isWholeLog, nowMicros());
-    const { next = null } = body as { readonly next?: string | null };
-    const bytes =
-      written === undefined
-        ? Buffer.from(JSON.stringify({ ...body, as_of }))
-        : await reader.readBytes(analytics.statement!(request, freshness), WRITTEN_AS[written]);
-    const answer = { body: bytes, etag, table, next, position: as_of.position };
-    const isPast = request.window.until <= completeUntil - backfillAgeUs;
-    const isSettled = isPast && unknown.length === 0; // a symbol may become known
-    const { cacheMs, cacheSettledMs } = ANALYTICS_LIMITS;
-    return { answer, ttlMs: isSettled ? cacheSettledMs : cacheMs };
-  };
+  const compute = createCompute(analytics, deps);
   const handle = async (request: FastifyRequest, reply: FastifyReply) => {
     const query = request.query as Static<TObject<Q>> & { readonly format?: Format };
     reply.header('vary', 'Accept, X-API-Key');
@@ -157,6 +140,32 @@ export function queryEndpoint<Q extends TProperties, R extends { readonly window
     problems: ['not_acceptable', 'query_too_large', 'analytics_unavailable'],
     handle,
   });
+}
+
+/** Computes answers, and how long they may be cached. */
+function createCompute<Q extends TProperties, R extends { readonly window: Window }>(
+  analytics: AnalyticsQuery<Q, R>,
+  { reader, epoch, backfillAgeUs, findUnknown, nowMicros }: AnalyticsDeps,
+) {
+  return async (request: R, symbols: readonly string[], written?: BinaryFormat) => {
+    const freshness = await reader.freshness();
+    const { body: figures, table } = await analytics.run(request, freshness);
+    const unknown = findUnknown(symbols);
+    const body = { ...figures, ...unknownMember(unknown) };
+    const etag = hashedEtag(JSON.stringify(body));
+    const { coverage, isWholeLog, completeUntil } = freshness;
+    const as_of = asOfBody(epoch, coverage, isWholeLog, nowMicros());
+    const { next = null } = body as { readonly next?: string | null };
+    const bytes =
+      written === undefined
+        ? Buffer.from(JSON.stringify({ ...body, as_of }))
+        : await reader.readBytes(analytics.statement!(request, freshness), WRITTEN_AS[written]);
+    const answer = { body: bytes, etag, table, next, position: as_of.position };
+    const isPast = request.window.until <= completeUntil - backfillAgeUs;
+    const isSettled = isPast && unknown.length === 0; // a symbol may become known
+    const { cacheMs, cacheSettledMs } = ANALYTICS_LIMITS;
+    return { answer, ttlMs: isSettled ? cacheSettledMs : cacheMs };
+  };
 }
 
 /** The symbols that a query names. */

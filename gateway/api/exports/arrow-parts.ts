@@ -1,4 +1,4 @@
-import type { Parts } from './export-formats.ts';
+import type { Parts } from './parts.ts';
 
 /** A message begins with this mark and the length of its metadata; length 0 ends a stream. */
 const CONTINUATION = 0xffffffff;

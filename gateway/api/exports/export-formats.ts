@@ -1,14 +1,7 @@
 import type { OutputFormat } from '../clickhouse/read-bytes.ts';
 import { createArrowParts } from './arrow-parts.ts';
 import { createParquetParts } from './parquet-parts.ts';
-
-/** Joins the slices of an export, which ClickHouse has written, to one file. */
-export interface Parts {
-  /** @returns the bytes to append for a slice */
-  add(slice: Buffer): Buffer;
-  /** @returns the bytes at the end of the file */
-  end(): Buffer;
-}
+import type { Parts } from './parts.ts';
 
 interface ExportFormatSpec {
   readonly extension: string;

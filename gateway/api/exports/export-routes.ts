@@ -66,37 +66,7 @@ export function exportRoutes(deps: ExportDeps): RouteOptions[] {
   const owned = (request: FastifyRequest & { params: { id: string } }) =>
     deps.jobs.get(callerOf(request).account.id, request.params.id);
   return [
-    accountRoute({
-      method: 'POST',
-      url: '/api/exports',
-      tag: 'exports',
-      access: CREATES,
-      summary: 'Create an export: a file with the pills of a range',
-      description: DESCRIPTION,
-      query: strict({
-        dry_run: optionalText('`true`: only estimates the cost; free', {
-          pattern: '^(true|false)$',
-        }),
-      }),
-      body: ExportRequestSchema,
-      bodyBytesMax: 65_536,
-      bodyExample: { ...EXPORT_EXAMPLE, symbols: [...EXPORT_EXAMPLE.symbols] },
-      answers: {
-        200: answerOf('With `dry_run=true`: the cost.', EstimateAnswer),
-        202: answerOf('The export, which waits for its turn.', ExportSchema),
-      },
-      problems: [
-        'export_limit',
-        'export_storage_full',
-        'history_unavailable',
-        'history_too_heavy',
-        'overloaded',
-      ],
-      handle: async (request, reply) => {
-        const row = await create(deps, request, reply);
-        return row === undefined ? reply : reply.code(202).send(shown(request, row));
-      },
-    }),
+    createRoute(deps, shown),
     accountRoute({
       method: 'GET',
       url: '/api/exports',
@@ -138,6 +108,44 @@ export function exportRoutes(deps: ExportDeps): RouteOptions[] {
       },
     }),
   ];
+}
+
+/** `POST /api/exports`. */
+function createRoute(
+  deps: ExportDeps,
+  shown: (request: FastifyRequest, row: ExportRow) => object,
+): RouteOptions {
+  return accountRoute({
+    method: 'POST',
+    url: '/api/exports',
+    tag: 'exports',
+    access: CREATES,
+    summary: 'Create an export: a file with the pills of a range',
+    description: DESCRIPTION,
+    query: strict({
+      dry_run: optionalText('`true`: only estimates the cost; free', {
+        pattern: '^(true|false)$',
+      }),
+    }),
+    body: ExportRequestSchema,
+    bodyBytesMax: 65_536,
+    bodyExample: { ...EXPORT_EXAMPLE, symbols: [...EXPORT_EXAMPLE.symbols] },
+    answers: {
+      200: answerOf('With `dry_run=true`: the cost.', EstimateAnswer),
+      202: answerOf('The export, which waits for its turn.', ExportSchema),
+    },
+    problems: [
+      'export_limit',
+      'export_storage_full',
+      'history_unavailable',
+      'history_too_heavy',
+      'overloaded',
+    ],
+    handle: async (request, reply) => {
+      const row = await create(deps, request, reply);
+      return row === undefined ? reply : reply.code(202).send(shown(request, row));
+    },
+  });
 }
 
 /** @returns the export; undefined: the answer was sent */

@@ -1,4 +1,4 @@
-import type { Parts } from './export-formats.ts';
+import type { Parts } from './parts.ts';
 import { listHead, readThrift, type ThriftList, type ThriftStruct, writeThrift } from './thrift.ts';
 
 const MAGIC = Buffer.from('PAR1');

@@ -2,9 +2,11 @@
 
 from .client import AsyncClient, Client
 from .errors import PilloleError, WebhookVerificationError
+from .exports import Export
 from .history import AsyncHistory, History
 from .models import Gap, HistoryPage, Item, Latest, LatestMany, Pill, Refused, Snapshot, Usable
 from .position_file import PositionFile, Saved
+from .receipt import receipt_of, verify_receipt
 from .stream.streams import AsyncStream, Stream
 from .webhooks import challenge_answer, verify_webhook
 
@@ -13,6 +15,7 @@ __all__ = [
     "AsyncHistory",
     "AsyncStream",
     "Client",
+    "Export",
     "Gap",
     "History",
     "HistoryPage",
@@ -29,6 +32,8 @@ __all__ = [
     "Usable",
     "WebhookVerificationError",
     "challenge_answer",
+    "receipt_of",
+    "verify_receipt",
     "verify_webhook",
 ]
 __version__ = "0.1.0"

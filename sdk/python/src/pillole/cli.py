@@ -1,4 +1,4 @@
-"""``python -m pillole tail | latest | history | verify``."""
+"""``python -m pillole tail | latest | history | export | verify``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -20,7 +21,9 @@ OK, FAILED, USAGE, REFUSED, LIMITED, UNREACHABLE, NO, MISSING, INTERRUPTED = (
     *(0, 1, 2, 3, 4, 5, 6, 7),
     130,
 )
-_LIMITS = frozenset({"rate_limited", "daily_quota_exceeded", "connection_limit", "overloaded"})
+_LIMITS = frozenset(
+    {"rate_limited", "daily_quota_exceeded", "connection_limit", "overloaded", "export_limit"}
+)
 _SETUP = frozenset({"key_missing", "key_malformed", "not_configured", "position_file_invalid"})
 _AWAY = frozenset({"network", "timeout", "not_pillole", "endpoint_unavailable", "connection_lost"})
 _AWAY |= {"retries_exhausted"}
@@ -77,6 +80,16 @@ def _parser() -> argparse.ArgumentParser:
     history.add_argument("--from", dest="start", required=True)
     history.add_argument("--to", dest="end")
     history.set_defaults(run=_history)
+    export = commands.add_parser("export", help="the pills of a range, as a file that is checked")
+    export.add_argument("symbols", nargs="*", help="all by default")
+    export.add_argument("--from", dest="start", required=True)
+    export.add_argument("--to", dest="end", required=True)
+    export.add_argument(
+        "--format", choices=("parquet", "arrow", "csv.gz", "ndjson.zst"), default="parquet"
+    )
+    export.add_argument("--output", required=True, help="file, written beside and renamed")
+    export.add_argument("--verify", action="store_true", help="check the receipt too (pyarrow)")
+    export.set_defaults(run=_export)
     verify = commands.add_parser("verify", help="exit code 0 only if the symbol is usable now")
     verify.add_argument("symbol")
     verify.set_defaults(run=_verify)
@@ -126,6 +139,24 @@ def _latest(client: Client, options: argparse.Namespace) -> int:
 def _history(client: Client, options: argparse.Namespace) -> int:
     for pill in client.history(options.symbols, options.start, options.end):
         _print(pill)
+    return OK
+
+
+def _export(client: Client, options: argparse.Namespace) -> int:
+    def tell(info: dict[str, Any]) -> None:
+        progress = info["progress"]
+        print(f"{info['state']}: {progress['percent']} %", file=sys.stderr)
+
+    export = client.export(
+        options.start,
+        options.end,
+        symbols=options.symbols or None,
+        format=options.format,
+        path=options.output,
+        verify=options.verify,
+        on_progress=tell,
+    )
+    _print({"path": str(export.path), **export.info})
     return OK
 
 

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 
 from .errors import PilloleError
+from .exports import Export, Exporter, ExportFormat
 from .history import AsyncHistory, History
 from .models import HistoryPage, Latest, LatestMany, Usable
 from .rest import (
@@ -28,6 +29,7 @@ from .rest import (
     BodyReader,
     Send,
     Wait,
+    address_of,
     decode,
     get_steps,
     next_path,
@@ -304,6 +306,30 @@ class Client(_Settings):
 
         return History(read)
 
+    def export(
+        self,
+        start: Time,
+        end: Time,
+        *,
+        symbols: Sequence[str] | None = None,
+        filter: Filter | None = None,
+        format: ExportFormat = "parquet",
+        path: str | os.PathLike[str] | None = None,
+        verify: bool = False,
+        on_progress: Callable[[dict[str, Any]], None] | None = None,
+    ) -> Export:
+        """Makes an export of a range, waits for it and downloads it; one call.
+
+        ``symbols``: all by default. ``path``: of the file, which is written beside and renamed; by
+        default a temporary file, which ends with the result. The length and the SHA-256 are always
+        checked, the receipt with ``verify`` (which needs pyarrow). ``on_progress`` is called with
+        the export as the API shows it. Needs the scope ``exports``.
+        """
+        self._require_key()
+        request = export_request(start, end, symbols, filter, format)
+        exporter = Exporter(self._http, address_of(self._api_url, "/"), self._headers())
+        return exporter.run(request, path, verify, on_progress)
+
     def analytics(self, name: Analysis, **query: Any) -> dict[str, Any]:
         """An analysis of the API: ``analytics("bars", symbol="7203.T", interval="1m")``."""
         return _object(self._keyed(path_with(f"/api/analytics/{name}", _joined(query))))
@@ -483,6 +509,35 @@ class AsyncClient(_Settings):
 
         return AsyncHistory(read)
 
+    async def export(
+        self,
+        start: Time,
+        end: Time,
+        *,
+        symbols: Sequence[str] | None = None,
+        filter: Filter | None = None,
+        format: ExportFormat = "parquet",
+        path: str | os.PathLike[str] | None = None,
+        verify: bool = False,
+        on_progress: Callable[[dict[str, Any]], None] | None = None,
+    ) -> Export:
+        """See `Client.export`; in a thread of its own, since it writes a file."""
+
+        def run() -> Export:
+            with Client(self._key, api_url=self._api_url, ssl_context=self._ssl_context) as client:
+                return client.export(
+                    start,
+                    end,
+                    symbols=symbols,
+                    filter=filter,
+                    format=format,
+                    path=path,
+                    verify=verify,
+                    on_progress=on_progress,
+                )
+
+        return await asyncio.to_thread(run)
+
     async def analytics(self, name: Analysis, **query: Any) -> dict[str, Any]:
         """An analysis of the API: ``analytics("bars", symbol="7203.T", interval="1m")``."""
         return _object(await self._keyed(path_with(f"/api/analytics/{name}", _joined(query))))
@@ -558,6 +613,20 @@ def latest_call(symbols: str | Sequence[str] | None) -> tuple[str, type[Latest] 
 def verify_path(symbols: str | Sequence[str] | None, id_: str | None) -> str:
     """Path of a verdict."""
     return path_with("/api/market/verify", {**_subject(symbols), "id": id_})
+
+
+def export_request(
+    start: Time,
+    end: Time,
+    symbols: Sequence[str] | None,
+    filter: Filter | None,
+    format: ExportFormat,
+) -> dict[str, Any]:
+    """The body of a request for an export."""
+    body: dict[str, Any] = {"from": time_text(start), "to": time_text(end), "format": format}
+    if symbols is not None:
+        body["symbols"] = [symbols] if isinstance(symbols, str) else list(symbols)
+    return body if filter is None else {**body, "filter": dict(filter)}
 
 
 def history_path(symbols: str | Sequence[str], start: Time, end: Time | None, order: Order) -> str:

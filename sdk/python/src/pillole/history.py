@@ -29,11 +29,14 @@ _COLUMNS = (
 class _Range:
     as_of: dict[str, Any] | None = None
     """What history knew at the first page; None before that page."""
+    receipt: dict[str, Any] | None = None
+    """Receipt of the pages read so far, for `verify_receipt`; complete after the last one."""
     unknown_symbols: tuple[UnknownSymbol, ...] = ()
     """Requested symbols without a pill, each with the symbol that was probably meant."""
 
     def _note(self, page: HistoryPage) -> None:
         self.as_of = page.as_of
+        self.receipt = page.receipt
         self.unknown_symbols = tuple(page.unknown_symbols)
 
 

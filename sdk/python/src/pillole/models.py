@@ -39,6 +39,9 @@ class Pill(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     last_cursor: str | None = None
     """In snapshots: cursor of the symbol's last pill in the log."""
 
+    epoch: str | None = None
+    """Epoch of the cursor, in history: only of pills of another log than the current one."""
+
     @property
     def time(self) -> datetime:
         """``timestamp`` as an aware datetime."""
@@ -81,6 +84,8 @@ class HistoryPage(msgspec.Struct, frozen=True):
     next: str | None = None
     position: str | None = None
     as_of: dict[str, Any] | None = None
+    receipt: dict[str, Any] | None = None
+    """Covers this page and all earlier ones of the range; see `verify_receipt`."""
     unknown_symbols: list[UnknownSymbol] = []
 
 
