@@ -11,6 +11,7 @@ import type { Visitor } from './visitor.ts';
  */
 export type SecurityEvent =
   | 'key.created'
+  | 'scheme.created'
   | 'webhook.created'
   | 'webhook.moved'
   | 'sign_in.new_address'
