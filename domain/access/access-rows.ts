@@ -11,6 +11,8 @@ export interface FoundKey {
   readonly isRevoked: boolean;
   /** Version of the pepper that the hash was made under. */
   readonly pepper: number;
+  /** Whether the owner accepts only authentication schemes in place of this key. */
+  readonly isSecretRefused: boolean;
 }
 
 /** A row of `ACCOUNT_ACCESS`. */
@@ -22,6 +24,7 @@ export interface AccountAccessRow {
   readonly rate_per_s: number | null;
   readonly rate_burst: number | null;
   readonly calls_per_day: number | null;
+  readonly keys_refused: boolean;
   /** null = never subscribed; then the columns below are null too. */
   readonly tier: Tier | null;
   readonly subscription_status: 'active' | 'past_due' | 'ended';
@@ -39,17 +42,19 @@ interface KeyAccessRow extends AccountAccessRow {
   readonly expires_at: Date | null;
   readonly revoked_at: Date | null;
   readonly pepper: number;
+  readonly secret_refused: boolean;
 }
 
-const ACCOUNT_COLUMNS = `
+/** Columns of `AccountAccessRow`, of accounts `a` and subscriptions `s`. */
+export const ACCOUNT_COLUMNS = `
   a.id AS account_id, a.name AS account_name, a.status AS account_status,
-  a.suspended_reason, a.rate_per_s, a.rate_burst, a.calls_per_day,
+  a.suspended_reason, a.rate_per_s, a.rate_burst, a.calls_per_day, a.keys_refused,
   s.tier, s.status AS subscription_status, s.past_due_since, s.period_end, s.cancel_at_period_end,
   s.next_tier`;
 
 const READ_KEY = `
   SELECT k.id AS key_id, k.hint, k.scopes, k.allow_cidrs, k.expires_at, k.revoked_at, k.pepper,
-    ${ACCOUNT_COLUMNS}
+    k.secret_refused, ${ACCOUNT_COLUMNS}
   FROM api_keys k
   JOIN accounts a ON a.id = k.account_id
   LEFT JOIN subscriptions s ON s.account_id = a.id`;
@@ -80,6 +85,7 @@ export async function findKey(
     allowList: parseAllowList(row.allow_cidrs),
     isRevoked: row.revoked_at !== null,
     pepper: row.pepper,
+    isSecretRefused: row.keys_refused || row.secret_refused,
   };
 }
 
@@ -115,5 +121,6 @@ export function accountAccessOf(row: AccountAccessRow): AccountAccess {
     ratePerS: row.rate_per_s ?? undefined,
     rateBurst: row.rate_burst ?? undefined,
     callsPerDay: row.calls_per_day ?? undefined,
+    keysRefused: row.keys_refused,
   };
 }

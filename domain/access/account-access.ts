@@ -28,15 +28,23 @@ export interface AccountAccess {
   readonly ratePerS: number | undefined;
   readonly rateBurst: number | undefined;
   readonly callsPerDay: number | undefined;
+  /** Whether API keys are refused: only authentication schemes let programs in. */
+  readonly keysRefused?: boolean | undefined;
 }
 
-/** A known key that was neither revoked nor expired when it was identified. */
+/**
+ * A known key that was neither revoked nor expired when it was identified, or the authentication
+ * scheme that accepted a signature or token in place of a key.
+ */
 export interface KeyAccess {
+  /** `key_…`, or `aut_…` of a scheme. */
   readonly id: string;
-  /** `pil_live_…ab12` */
+  /** `pil_live_…ab12`, or the name of a scheme. */
   readonly hint: string;
   readonly scopes: readonly Scope[];
   readonly expiresAtMs: number | undefined;
+  /** When the token ends that was accepted; undefined = there is none. */
+  readonly tokenEndsAtMs?: number | undefined;
   readonly account: AccountAccess;
 }
 
@@ -50,6 +58,8 @@ export type Identified =
     }
   /** The key is good, the address is outside its allow-list. */
   | { readonly kind: 'address_refused' }
+  /** The key is good, but its owner accepts only authentication schemes. */
+  | { readonly kind: 'keys_refused' }
   /** PostgreSQL is unavailable, and the key is not cached or was not confirmed for too long. */
   | { readonly kind: 'unavailable' };
 
@@ -67,6 +77,8 @@ export interface TicketHolder {
   readonly keyId: string | undefined;
   /** The sign-in that requested the ticket: the socket ends when the sign-in ends. */
   readonly sessionHash?: Buffer | undefined;
+  /** When the token ends that requested the ticket, and the socket with it. */
+  readonly tokenEndsAtMs?: number | undefined;
 }
 
 /** A limit and its remainder, for RateLimit-Policy and RateLimit. */

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Log } from '../../lib/log/log.ts';
 import type { Database } from '../../lib/postgres/database.ts';
+import { isSchemeId } from './scheme-rows.ts';
 
 const WRITE_INTERVAL_MS = 10_000;
 /** Keys per statement; further keys are not recorded until the next one. */
@@ -9,7 +10,7 @@ const KEYS_MAX = 10_000;
 export type KeyUse = ReturnType<typeof createKeyUse>;
 
 /**
- * Records when and from which address keys were last used, in one statement about every 10 s. Best
+ * Records when and from which address keys and schemes were last used, in one statement about every 10 s. Best
  * effort: a failed write is dropped. Not a `GroupCommit`: only the last use of each key is kept.
  */
 export function createKeyUse(options: {
@@ -58,6 +59,18 @@ async function write(
   uses: ReadonlyMap<string, { readonly address: string; readonly atMs: number }>,
 ): Promise<void> {
   const all = [...uses.values()];
+  const ofSchemes = [...uses.keys()].some(isSchemeId);
+  if (ofSchemes) await writeUses(db, 'authentication_schemes', uses, all);
+  await writeUses(db, 'api_keys', uses, all);
+}
+
+async function writeUses(
+  db: Database,
+  name: 'api_keys' | 'authentication_schemes',
+  uses: ReadonlyMap<string, unknown>,
+  all: readonly { readonly address: string; readonly atMs: number }[],
+): Promise<void> {
+  const table = sql.table(name);
   // Rows that another process is writing are skipped, so that two never wait for each other.
   await sql`
     WITH used AS (
@@ -67,10 +80,10 @@ async function write(
         ${all.map(({ atMs }) => new Date(atMs))}::timestamptz[]
       ) AS u(key_id, address, at)
     ), free AS (
-      SELECT k.id FROM api_keys k WHERE k.id IN (SELECT key_id FROM used)
+      SELECT k.id FROM ${table} k WHERE k.id IN (SELECT key_id FROM used)
       FOR NO KEY UPDATE SKIP LOCKED
     )
-    UPDATE api_keys k SET last_used_at = used.at, last_used_address = used.address
+    UPDATE ${table} k SET last_used_at = used.at, last_used_address = used.address
     FROM used JOIN free ON free.id = used.key_id
     WHERE k.id = used.key_id AND (k.last_used_at IS NULL OR k.last_used_at < used.at)`.execute(db);
 }

@@ -7,7 +7,11 @@ import { createAccountCache } from './account-cache.ts';
 import { type AllowList, isAllowed } from './allow-list.ts';
 import { hashesOf, isWellFormedKey } from './key-format.ts';
 import { createKeyRehash, type HashedKey } from './key-rehash.ts';
+import { createNonces } from './nonces.ts';
 import type { Pepper } from './pepper.ts';
+import { createRecentRefusals } from './recent-refusals.ts';
+import { createSchemeLookups } from './scheme-lookups.ts';
+import { isSchemeId } from './scheme-rows.ts';
 import { noteAccountEvent } from './security-events.ts';
 import { createSingleFlight } from './single-flight.ts';
 import { redeemStreamTicket } from './stream-tickets.ts';
@@ -15,12 +19,6 @@ import { redeemStreamTicket } from './stream-tickets.ts';
 /** Keys in memory, about 1 KiB each; beyond that, the oldest one is evicted. */
 const KEYS_MAX = 100_000;
 const ACCOUNTS_MAX = 100_000;
-/**
- * Refused keys are cached briefly, against a client that keeps repeating one. A new key is never
- * among them: its 190 random bits could not have been requested before it was made.
- */
-const REFUSALS_MAX = 10_000;
-const REFUSAL_MS = 500;
 /** The keyring is fresh for this long after PostgreSQL confirmed that no change was missed. */
 const FRESH_MS = 1_000;
 /** Cached keys are accepted for this long after the last confirmation by PostgreSQL. */
@@ -36,11 +34,13 @@ const UNAVAILABLE: Identified = { kind: 'unavailable' };
 const MISSING: Identified = { kind: 'refused', fault: 'missing' };
 const MALFORMED: Identified = { kind: 'refused', fault: 'malformed' };
 const ADDRESS_REFUSED: Identified = { kind: 'address_refused' };
+const KEYS_REFUSED: Identified = { kind: 'keys_refused' };
 
 interface KnownKey extends HashedKey {
   readonly identified: Extract<Identified, { kind: 'key' }>;
   readonly key: KeyAccess;
   readonly allowList: AllowList;
+  readonly isSecretRefused: boolean;
 }
 
 interface Fault {
@@ -80,6 +80,7 @@ export function openKeyring(options: {
   const listeners = new Set<(accountId: string | undefined) => void>();
   const onChange = (accountId: string | undefined) => {
     lookups.invalidate(accountId);
+    schemes.drop(accountId);
     for (const listener of listeners) {
       try {
         listener(accountId);
@@ -92,11 +93,18 @@ export function openKeyring(options: {
   const isStale = () => performance.now() - (changes.confirmedAtMs() ?? openedAtMs) >= staleMs;
   const flights = createSingleFlight(log, 2 * queryTimeoutMs);
   const lookups = createLookups(pool, flights, options, isStale);
-  const { identify, identifyById, account } = lookups;
+  const schemes = createSchemeLookups(pool, flights, isStale);
+  const { identify, account } = lookups;
+  const nonces = createNonces(pool, log);
   return {
     identify,
-    identifyById,
+    /** Identifies a key or scheme by its id, e.g. that of a socket or of a ticket. */
+    identifyById: (id: string, address: string) =>
+      isSchemeId(id) ? schemes.identify(id, address) : lookups.identifyById(id, address),
     account,
+    /** An authentication scheme; undefined when there is none of this id. */
+    scheme: schemes.find,
+    useNonce: nonces.use,
     redeemTicket: createRedeem({ pool, log, isStale, account }),
     /**
      * Calls back when the access of an account may have changed; undefined = any account: check every
@@ -113,6 +121,7 @@ export function openKeyring(options: {
     async close(): Promise<void> {
       listeners.clear();
       await changes.close();
+      await nonces.close();
       await pool.close();
     },
   };
@@ -227,30 +236,12 @@ function createCaches() {
   /** By key id, in a cache of its own: ids are not secret, so clients' input is never looked up here. */
   const keysById = createAccountCache<KnownKey>(KEYS_MAX);
   const accounts = createAccountCache<AccountAccess>(ACCOUNTS_MAX);
-  const refusals = createRefusals();
+  const refusals = createRecentRefusals<Fault>();
   const drop = (accountId: string | undefined) => {
     for (const cache of [keys, keysById, accounts]) cache.drop(accountId);
     refusals.clear();
   };
   return { keys, keysById, accounts, refusals, drop };
-}
-
-function createRefusals() {
-  const refusals = new Map<string, { readonly fault: Fault; readonly untilMs: number }>();
-  return {
-    get(key: string): Fault | undefined {
-      const refusal = refusals.get(key);
-      return refusal !== undefined && performance.now() < refusal.untilMs
-        ? refusal.fault
-        : undefined;
-    },
-    put(key: string, fault: Fault): void {
-      if (refusals.size >= REFUSALS_MAX) refusals.delete(refusals.keys().next().value!);
-      refusals.delete(key);
-      refusals.set(key, { fault, untilMs: performance.now() + REFUSAL_MS });
-    },
-    clear: () => refusals.clear(),
-  };
 }
 
 /** Redeems single-use tickets. */
@@ -272,10 +263,10 @@ function createRedeem({
     try {
       const redeemed = await redeemStreamTicket(pool, ticket);
       if (redeemed === undefined) return undefined;
-      const { accountId, keyId, sessionHash } = redeemed;
+      const { accountId, keyId, sessionHash, tokenEndsAtMs } = redeemed;
       const account = await accountOfId(accountId);
       if (account === undefined || account === 'unavailable') return account;
-      return { account, keyId, sessionHash };
+      return { account, keyId, sessionHash, tokenEndsAtMs };
     } catch (error) {
       log.warn({ err: error }, 'a ticket cannot be redeemed');
       return 'unavailable';
@@ -300,6 +291,7 @@ function unexpiredIn(
 
 function identifiedOf(outcome: KnownKey | Fault, address: string): Identified {
   if ('fault' in outcome) return { kind: 'refused', fault: outcome.fault };
+  if (outcome.isSecretRefused) return KEYS_REFUSED;
   return isAllowed(outcome.allowList, address) ? outcome.identified : ADDRESS_REFUSED;
 }
 
@@ -316,11 +308,11 @@ function accountOf(found: FoundKey | undefined): string | undefined {
 
 function outcomeOf(record: FoundKey | undefined): KnownKey | Fault {
   if (record === undefined) return { fault: 'unknown' };
-  const { key, allowList, isRevoked, pepper } = record;
+  const { key, allowList, isRevoked, pepper, isSecretRefused } = record;
   const { id: accountId } = key.account;
   if (isRevoked) return { fault: 'revoked', accountId };
   if (key.expiresAtMs !== undefined && Date.now() >= key.expiresAtMs) {
     return { fault: 'expired', accountId };
   }
-  return { identified: { kind: 'key', key }, key, allowList, pepper };
+  return { identified: { kind: 'key', key }, key, allowList, pepper, isSecretRefused };
 }

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Database } from '../../lib/postgres/database.ts';
 import type { StatementPool } from '../../lib/postgres/statement-pool.ts';
+import { isSchemeId } from './scheme-rows.ts';
 
 const PREFIX = 'pit_';
 /** A browser opens its socket right after the answer with the ticket. */
@@ -17,10 +18,12 @@ const CLEARED_MAX = 100;
 /** A ticket that was just redeemed. */
 export interface RedeemedTicket {
   readonly accountId: string;
-  /** undefined when a session requested the ticket. */
+  /** Key or authentication scheme; undefined when a session requested the ticket. */
   readonly keyId: string | undefined;
   /** Hash of the sign-in that requested the ticket; undefined when a key did. */
   readonly sessionHash?: Buffer | undefined;
+  /** When the token ends that requested the ticket, Unix ms; undefined when no token did. */
+  readonly tokenEndsAtMs?: number | undefined;
 }
 
 /**
@@ -33,6 +36,9 @@ export async function issueStreamTicket(
   db: Database,
   holder: RedeemedTicket,
 ): Promise<{ readonly ticket: string; readonly expiresAt: Date }> {
+  const { keyId = null, sessionHash = null, tokenEndsAtMs } = holder;
+  const isScheme = keyId !== null && isSchemeId(keyId);
+  const endsAt = tokenEndsAtMs === undefined ? null : new Date(tokenEndsAtMs);
   const ticket = `${PREFIX}${randomBytes(RANDOM_BYTES).toString('base64url')}`;
   // Rows that another call is deleting are skipped, so that two calls never wait for each other.
   // Rows are found first and locked then: a lock below OFFSET would lock all tickets of the account.
@@ -50,9 +56,11 @@ export async function issueStreamTicket(
       DELETE FROM stream_tickets
       WHERE hash IN (SELECT hash FROM expired) OR hash IN (SELECT hash FROM surplus)
     )
-    INSERT INTO stream_tickets (hash, account_id, key_id, session_hash, expires_at)
-    VALUES (${hashTicket(ticket)}, ${holder.accountId}, ${holder.keyId ?? null},
-      ${holder.sessionHash ?? null}, clock_timestamp() + make_interval(secs => ${TICKET_LIFE_S}))
+    INSERT INTO stream_tickets (hash, account_id, key_id, scheme_id, credential_ends_at,
+      session_hash, expires_at)
+    VALUES (${hashTicket(ticket)}, ${holder.accountId}, ${isScheme ? null : keyId},
+      ${isScheme ? keyId : null}, ${endsAt}, ${sessionHash},
+      clock_timestamp() + make_interval(secs => ${TICKET_LIFE_S}))
     RETURNING expires_at`.execute(db);
   return { ticket, expiresAt: rows[0]!.expires_at };
 }
@@ -71,10 +79,12 @@ export async function redeemStreamTicket(
     account_id: string;
     key_id: string | null;
     session_hash: Buffer | null;
+    ends_at: Date | null;
     open: boolean;
   }>(
     `DELETE FROM stream_tickets WHERE hash = $1
-     RETURNING account_id, key_id, session_hash, expires_at > clock_timestamp() AS open`,
+     RETURNING account_id, coalesce(key_id, scheme_id) AS key_id, session_hash,
+       credential_ends_at AS ends_at, expires_at > clock_timestamp() AS open`,
     [hashTicket(ticket)],
   );
   if (row?.open !== true) return undefined;
@@ -82,6 +92,7 @@ export async function redeemStreamTicket(
     accountId: row.account_id,
     keyId: row.key_id ?? undefined,
     sessionHash: row.session_hash ?? undefined,
+    tokenEndsAtMs: row.ends_at?.getTime(),
   };
 }
 

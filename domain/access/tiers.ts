@@ -12,6 +12,7 @@ export const CAPABILITIES = [
   'stream',
   'webhooks',
   'dedicated_stream',
+  'custom_authentication',
   'api_manager',
   'white_label',
 ] as const;
@@ -82,7 +83,10 @@ export const TIERS: Readonly<Record<Tier, TierPlan>> = {
     webhooks: null,
     support: 'named API manager',
     supportPriority: 1,
-    capabilities: [...PRO, 'dedicated_stream', 'api_manager', 'white_label'],
+    capabilities: [
+      ...PRO,
+      ...(['dedicated_stream', 'custom_authentication', 'api_manager', 'white_label'] as const),
+    ],
   },
 };
 

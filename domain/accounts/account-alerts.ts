@@ -12,6 +12,7 @@ import type { Visitor } from './visitor.ts';
 export type SecurityEvent =
   | 'password.changed'
   | 'key.created'
+  | 'scheme.created'
   | 'webhook.created'
   | 'webhook.moved'
   | 'sign_in.new_address'

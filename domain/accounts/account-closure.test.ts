@@ -108,6 +108,11 @@ async function fullAccount() {
     VALUES (${endpoint}, ${id}, 'https://example.com/', '{}', 1, 1, '-')`.execute(db);
   await sql`INSERT INTO webhook_secrets (endpoint_id, account_id, sealed)
     VALUES (${endpoint}, ${id}, '-')`.execute(db);
+  await sql`INSERT INTO authentication_schemes
+      (id, account_id, name, kind, algorithms, scopes, created_by, is_on)
+    VALUES (${newId('aut')}, ${id}, 'x', 'signature', '{ed25519}', '{read}', 'test', true)`.execute(
+    db,
+  );
   return { ...account, newKey: rotated.key, token, ticket, userId: user.id };
 }
 

@@ -25,7 +25,7 @@ interface CloseAccountDeps {
 }
 
 /**
- * Closes an account: its keys, sessions and subscription end at once, open payments become void, and
+ * Closes an account: its keys, authentication schemes, sessions and subscription end at once, open payments become void, and
  * renewals and reminders stop; its data is erased 30 days later. Idempotent.
  * @throws any error of the provider; then nothing has changed here
  */
@@ -38,7 +38,7 @@ export async function closeAccount(
     if (!(await lockAccount(tx, accountId))) return;
     const closed = await tx
       .updateTable('accounts')
-      .set({ status: 'closed', closed_at: sql<Date>`now()` })
+      .set({ status: 'closed', closed_at: sql<Date>`now()`, keys_refused: false })
       .where('id', '=', accountId)
       .where('status', '<>', 'closed')
       .returning('closed_at')
@@ -47,6 +47,7 @@ export async function closeAccount(
     // Before the first audit entry: a change of password also locks sessions, then the audit chain.
     await endSessions(tx, accountId);
     await revokeAllKeys(tx, { accountId, ...requester });
+    await removeSchemes(tx, accountId);
     const tier = await endPayment(tx, accountId);
     await raiseAccountClosed(tx, accountId, { tier, erased_at: erasureTime(closed.closed_at!) });
     await writeAudit(tx, {
@@ -81,6 +82,16 @@ async function endSessions(tx: Transaction<Tables>, accountId: string): Promise<
   await tx.deleteFrom('sessions').where('user_id', 'in', users).execute();
   await tx.deleteFrom('mail_tokens').where('user_id', 'in', users).execute();
   await tx.deleteFrom('stream_tickets').where('account_id', '=', accountId).execute();
+}
+
+/** Removes the authentication schemes, as the keys end. */
+async function removeSchemes(tx: Transaction<Tables>, accountId: string): Promise<void> {
+  await tx
+    .updateTable('authentication_schemes')
+    .set({ is_on: false, removed_at: sql<Date>`now()`, sealed: null })
+    .where('account_id', '=', accountId)
+    .where('removed_at', 'is', null)
+    .execute();
 }
 
 /** Ends the subscription and voids open payments. @returns the tier that ended */

@@ -29,6 +29,12 @@ const TABLES: Readonly<Record<string, Read>> = {
     SELECT id AS at, id, name, hint, scopes, allow_cidrs, created_at, created_by, expires_at,
       revoked_at, last_used_at, last_used_address
     FROM api_keys WHERE account_id = ${id} AND id > ${after} ORDER BY id LIMIT ${PAGE_ROWS}`,
+  authentication_scheme: (id, after) => sql`
+    SELECT id AS at, id, key_id, name, kind, algorithms, issuer, jwks_url, scope_claim, scope_map,
+      scopes, allow_cidrs, created_at, created_by, expires_at, tried_at, is_on, removed_at,
+      last_used_at, last_used_address
+    FROM authentication_schemes WHERE account_id = ${id} AND id > ${after}
+    ORDER BY id LIMIT ${PAGE_ROWS}`,
   webhook_endpoint: (id, after) => sql`
     SELECT id AS at, id, url, description, event_types, symbols, min_confidence, min_spread,
       max_spread, states, backfill, rate_per_s, max_age_s, status, created_at

@@ -114,6 +114,8 @@ function subjectOf(type: string, data: Readonly<Record<string, unknown>>): strin
       return 'Your password was changed';
     case 'key.created':
       return 'A new key was made';
+    case 'scheme.created':
+      return `A new authentication scheme was made: ${data.name}`;
     case 'webhook.created':
       return `A new webhook endpoint was made: ${data.origin}`;
     case 'webhook.moved':
@@ -197,6 +199,7 @@ function footerOf(
         `GET ${publicUrl}/api/account/audit.`
       );
     case 'key.created':
+    case 'scheme.created':
     case 'webhook.created':
     case 'webhook.moved':
     case 'sign_in.new_address':
@@ -208,7 +211,8 @@ function footerOf(
       return (
         'If it was you, there is nothing to do. If it was not you, request a new password at once:\n' +
         `${publicUrl}/app/forgotten, which ends all sign-ins. Then sign in, and end what is\n` +
-        `not yours: GET ${publicUrl}/api/keys, ${publicUrl}/api/webhooks,\n` +
+        `not yours: GET ${publicUrl}/api/keys, ${publicUrl}/api/manager/authentication,\n` +
+        `${publicUrl}/api/webhooks,\n` +
         `${publicUrl}/api/account/audit.`
       );
     default:

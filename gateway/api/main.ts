@@ -3,7 +3,10 @@ import { openKeyring } from '../../domain/access/keyring.ts';
 import { openMeter } from '../../domain/access/meter.ts';
 import { type Pepper, readPepper } from '../../domain/access/pepper.ts';
 import { startPepperHolder } from '../../domain/access/pepper-holders.ts';
+import { createSeal } from '../../domain/access/sealing.ts';
 import { startSecurityLog } from '../../domain/accounts/security-log.ts';
+import { openAuthenticator } from '../../domain/authentication/open-authenticator.ts';
+import { createSchemes } from '../../domain/authentication/schemes.ts';
 import {
   checkOverridesFile,
   openOverridesFile,
@@ -36,6 +39,8 @@ import { watchGenerators } from './generator/alerts.ts';
 import { generatorRoutes, openOutcomes } from './generator/routes.ts';
 import { openHistory } from './history/open-history.ts';
 import { NOTICES_REFRESH_MS, OLDEST_REFRESH_MS, SERVICE_HISTORY_REFRESH_MS } from './limits.ts';
+import { authenticationRoutes } from './manager/authentication-routes.ts';
+import { checkRoutes } from './manager/check-routes.ts';
 import { openDedicated } from './manager/dedicated-sockets.ts';
 import { dedicatedSocketRoutes } from './manager/stream-routes.ts';
 import { watchLatestLag } from './pills/latest-lag.ts';
@@ -107,7 +112,10 @@ function openAccess(config: Config, life: Lifecycle) {
   const dedicated = openDedicated(db, config.dedicated);
   const accounts = openAccounts({ db, background, pepper, dedicated, config, log });
   life.onStop('accounts', accounts.close);
-  return { keyring, meter, db, background, keyUse, dedicated, accounts };
+  const authenticator = openAuthenticator({ keyring, pepper, egress: config.egress, log });
+  const schemes = createSchemes({ db, seal: createSeal(pepper) });
+  const access = { keyring, authenticator, schemes, meter, keyUse };
+  return { ...access, db, background, dedicated, accounts };
 }
 
 /** Opens the parts that read pills: the latest view, history, analytics, verify, webhooks. */
@@ -176,23 +184,26 @@ async function openReads(
 /** Creates the HTTP server with the guard and all routes. */
 function openApp(
   config: Config,
-  { keyring, meter, db, keyUse, dedicated, accounts }: ReturnType<typeof openAccess>,
+  access: ReturnType<typeof openAccess>,
   { view, webhooks, routes, market }: Awaited<ReturnType<typeof openReads>>,
   life: Lifecycle,
 ) {
   const { log } = life;
   const { demoAccountId: accountId, addresses, trustedProxies, origins, isLocal } = config;
+  const { keyring, meter, keyUse, authenticator, schemes, db, dedicated, accounts } = access;
+  const publicUrl = addresses.api;
   return createApiApp({
     keyring,
     meter,
     keyUse,
+    authenticator,
     findSession: accounts.findSession,
     generators: openGenerators(config, life),
     log,
     trustedProxies,
     origins,
     isLocal,
-    publicUrl: addresses.api,
+    publicUrl,
     ingestUrl: addresses.ingest,
     streamUrls: { stream: addresses.stream, dedicated: config.dedicated.url },
     addRoutes(to) {
@@ -203,6 +214,8 @@ function openApp(
         ...securityTxtRoutes(config.securityContact, addresses.api),
         ...accountRoutes(accounts),
         ...dedicatedSocketRoutes(dedicated),
+        ...authenticationRoutes({ schemes, policy: config.egress.policy }),
+        ...checkRoutes({ authenticator, schemes, publicUrl }),
         ...webhookRoutes(webhooks),
         marketRoute({ ...market, hasDemo: accountId !== undefined }),
         ...(accountId === undefined

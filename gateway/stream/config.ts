@@ -1,5 +1,7 @@
 import { readPepperPath } from '../../domain/access/pepper.ts';
+import { dedicatedUrl } from '../../domain/dedicated/dedicated-url.ts';
 import { readVenueRules } from '../../domain/market/calendars/venue-rules.ts';
+import { readEgress } from '../../domain/webhooks/send/egress.ts';
 import {
   type ConfigReader,
   readBind,
@@ -17,13 +19,23 @@ export function readStreamConfig(env: NodeJS.ProcessEnv) {
   return readConfig(env, (reader) => {
     const common = readCommonConfig(reader);
     const bind = readBind(reader, 'STREAM');
-    readExposure(reader, bind);
+    const { urls } = readExposure(reader, bind);
+    const dedicated = readDedicated(reader);
+    const port = reader.integer('STREAM_PORT', { min: 0, max: 65_535, fallback: 8082 });
     return {
-      dedicated: readDedicated(reader),
+      dedicated,
+      /** Public address without a path, which signatures of handshakes cover. */
+      publicUrl: originOf(
+        dedicated === undefined
+          ? urls.stream
+          : dedicatedUrl(urls.dedicated, { ...dedicated, port }),
+      ),
+      /** How the keys of customers' issuers are read. */
+      egress: readEgress(reader),
       ...common,
       open: [...common.open, ...bind.open],
       host: bind.host,
-      port: reader.integer('STREAM_PORT', { min: 0, max: 65_535, fallback: 8082 }),
+      port,
       databaseUrl: reader.text('DATABASE_URL'),
       /** File of days that differ from the calendars, such as a typhoon day. */
       calendarOverrides: reader.optional('CALENDAR_OVERRIDES'),
@@ -35,6 +47,11 @@ export function readStreamConfig(env: NodeJS.ProcessEnv) {
       origins: readOrigins(reader),
     };
   });
+}
+
+/** The client opens paths that this process names, so a path of the setting does not count. */
+function originOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).origin : url;
 }
 
 /** The socket and account, set by the supervisor if the process serves one dedicated socket. */

@@ -4,6 +4,7 @@ import { openKeyring } from '../../domain/access/keyring.ts';
 import { networkOf } from '../../domain/access/network-of.ts';
 import type { Pepper } from '../../domain/access/pepper.ts';
 import { countSecurityEvent } from '../../domain/access/security-events.ts';
+import { openAuthenticator } from '../../domain/authentication/open-authenticator.ts';
 import { dedicatedPath } from '../../domain/dedicated/dedicated-url.ts';
 import { openOverridesFile } from '../../domain/market/calendars/overrides-file.ts';
 import { createVenueOf } from '../../domain/market/calendars/venue-rules.ts';
@@ -111,6 +112,7 @@ export async function openStream(options: StreamOptions): Promise<void> {
     limits: LIMITS,
     log,
     clientAddress: createClientAddress(config.trustedProxies, log),
+    publicUrl: config.publicUrl,
     mayOpen: (handshake) => limiter.mayOpen(networkOf(handshake.address), hasCredential(handshake)),
     open: (socket, handshake) => new PendingConnection(socket, handshake, admission),
     notReady,
@@ -241,7 +243,13 @@ function openAccess({ config, life }: StreamOptions) {
   const { namespace, databaseUrl, pepper, dedicated } = config;
   const opened = openKeyring({ databaseUrl, namespace, pepper, log: life.log, name: 'stream' });
   life.onStop('keyring', opened.close);
-  const keyring: StreamKeyring = { ...opened, onlyAccountId: dedicated?.accountId };
+  const { egress } = config;
+  const authenticator = openAuthenticator({ keyring: opened, pepper, egress, log: life.log });
+  const keyring: StreamKeyring = {
+    ...opened,
+    authenticator,
+    onlyAccountId: dedicated?.accountId,
+  };
   const accounts = createAccountConnections(keyring, Date.now, life.log);
   life.onStop('accounts', accounts.close);
   const records = openConnectionRecords({

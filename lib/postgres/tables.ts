@@ -45,6 +45,7 @@ export interface Tables {
     calls_per_day: number | null;
     created_at: Defaulted<Date>;
     closed_at: Date | null;
+    keys_refused: Defaulted<boolean>;
   };
   api_keys: {
     id: string;
@@ -62,6 +63,7 @@ export interface Tables {
     last_used_at: Date | null;
     last_used_address: string | null;
     pepper: Defaulted<number>;
+    secret_refused: Defaulted<boolean>;
   };
   attempts: {
     key: Buffer;
@@ -87,6 +89,38 @@ export interface Tables {
     detail: Defaulted<Json>;
     previous: Defaulted<Buffer>;
     hash: Defaulted<Buffer>;
+  };
+  authentication_nonces: {
+    scheme_id: string;
+    nonce: Buffer;
+    expires_at: Date;
+  };
+  authentication_schemes: {
+    id: string;
+    account_id: string;
+    key_id: string | null;
+    name: string;
+    kind: 'signature' | 'token';
+    algorithms: string[];
+    public_key: Buffer | null;
+    sealed: Buffer | null;
+    issuer: string | null;
+    jwks_url: string | null;
+    scope_claim: string | null;
+    scope_map: Defaulted<Json>;
+    scopes: string[];
+    allow_cidrs: Defaulted<string[]>;
+    created_at: Defaulted<Date>;
+    created_by: string;
+    expires_at: Date | null;
+    trial_until: Date | null;
+    trial_attempts: Defaulted<number>;
+    trial_report: Json | null;
+    tried_at: Date | null;
+    is_on: Defaulted<boolean>;
+    removed_at: Date | null;
+    last_used_at: Date | null;
+    last_used_address: string | null;
   };
   availability_hours: {
     hour: Date;
@@ -262,6 +296,8 @@ export interface Tables {
     key_id: string | null;
     expires_at: Date;
     session_hash: Buffer | null;
+    scheme_id: string | null;
+    credential_ends_at: Date | null;
   };
   subscriptions: {
     account_id: string;

@@ -4,13 +4,14 @@ import { type EventMailDeps, startEventMail } from '../../../domain/accounts/eve
 import { raiseReminders } from '../../../domain/accounts/reminders.ts';
 import { startRetention } from '../../../domain/accounts/retention.ts';
 import { renewDue } from '../../../domain/accounts/subscriptions.ts';
+import { pruneNonces } from '../../../domain/authentication/prune-nonces.ts';
 import { type SupportMailDeps, startSupportMail } from '../../../domain/support/support-mail.ts';
 import { type Repetition, runEvery } from '../../../lib/timing/run-every.ts';
 import { HOUSEKEEPING_MS } from '../limits.ts';
 
 /**
  * Starts the background work of accounts, which any number of processes may run at once: mails of
- * events and tickets, ended windows of attempts, renewals, reminders, erasure of closed accounts, deletion of old rows. A
+ * events and tickets, ended windows of attempts, old nonces, renewals, reminders, erasure of closed accounts, deletion of old rows. A
  * failing job does not delay the others, and the runs of a job never overlap.
  */
 export function startHousekeeping(parts: EventMailDeps & SupportMailDeps): Repetition {
@@ -22,6 +23,7 @@ export function startHousekeeping(parts: EventMailDeps & SupportMailDeps): Repet
     startSupportMail(parts),
     startRetention(db, { log }),
     start('attempts', () => pruneAttempts(db)),
+    start('nonces', () => pruneNonces(db)),
     start('renewals', () => renewDue(db)),
     start('reminders', () => raiseReminders(db)),
     start('erasure of closed accounts', () => eraseClosedAccounts(db)),

@@ -65,6 +65,7 @@ export function socketRoutes(accounts: Pick<Accounts, 'db' | 'addresses'>): Rout
           accountId: account.id,
           keyId: key?.id,
           sessionHash: session?.hash,
+          tokenEndsAtMs: key?.tokenEndsAtMs,
         });
         const url = `${addresses.stream}/api/stream?ticket=${ticket}`;
         return reply.code(201).send(bodyOf(Ticket, { ticket, url, expiresAt }));

@@ -44,6 +44,7 @@ export async function createApiApp(
   app.decorateRequest('meteredCall', undefined);
   app.decorateRequest('problemCode', undefined);
   app.decorateRequest('rawBody', undefined);
+  app.decorateRequest('bodyDigests', undefined);
   app.decorateRequest('refusableAtMs', 0);
   await addCors(app, options.origins);
   app.addHook('onRoute', ({ url, config }) => {

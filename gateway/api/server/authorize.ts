@@ -1,9 +1,14 @@
-import type { AccountAccess, KeyAccess } from '../../../domain/access/account-access.ts';
+import type {
+  AccountAccess,
+  Entitlement,
+  KeyAccess,
+} from '../../../domain/access/account-access.ts';
 import {
   accountEntitlement,
   entitlementOf,
   tierTooLowText,
 } from '../../../domain/access/entitlement.ts';
+import { isSchemeId } from '../../../domain/access/scheme-rows.ts';
 import { hasScope } from '../../../domain/access/scopes.ts';
 import { suspensionOf } from '../../../domain/access/suspension.ts';
 import type { Refusal } from '../../http/problems.ts';
@@ -19,6 +24,11 @@ export function refusalOf(
   if (scope !== 'any' && key !== undefined && !hasScope(key.scopes, scope)) {
     return ['scope_missing', { needs: scope, has: key.scopes }];
   }
+  const isScheme = key !== undefined && isSchemeId(key.id);
+  if (isScheme) {
+    const entitlement = entitlementOf(account, 'custom_authentication', Date.now());
+    if (entitlement.kind === 'tier_too_low') return tierRefusal(entitlement);
+  }
   if (rule.capability === undefined) return undefined;
   const entitlement = entitlementOf(account, rule.capability, Date.now());
   switch (entitlement.kind) {
@@ -27,11 +37,16 @@ export function refusalOf(
     case 'subscription_required':
     case 'account_suspended':
       return noTierRefusal(account);
-    case 'tier_too_low': {
-      const { tier, needs } = entitlement;
-      return ['tier_too_low', { detail: tierTooLowText(entitlement), tier, needs }];
-    }
+    case 'tier_too_low':
+      return tierRefusal(entitlement);
   }
+}
+
+export function tierRefusal(
+  entitlement: Extract<Entitlement, { readonly kind: 'tier_too_low' }>,
+): Refusal {
+  const { tier, needs } = entitlement;
+  return ['tier_too_low', { detail: tierTooLowText(entitlement), tier, needs }];
 }
 
 /** Why an account has no tier now. */

@@ -1,12 +1,13 @@
 import type { FastifyRequest } from 'fastify';
 import type { AccountAccess, KeyAccess } from '../../../domain/access/account-access.ts';
+import { isSchemeId } from '../../../domain/access/scheme-rows.ts';
 import type { Session } from '../../../domain/accounts/sessions.ts';
 import { shortUserAgent, type Visitor } from '../../../domain/accounts/visitor.ts';
 
 /** The sender of a request that the guard has admitted. */
 export interface Caller {
   readonly account: AccountAccess;
-  /** Exactly one of the two. */
+  /** Exactly one of the two; a signature or token counts as a key. */
   readonly key: KeyAccess | undefined;
   readonly session: Session | undefined;
 }
@@ -25,7 +26,9 @@ export function callerOf(request: { readonly caller: Caller | undefined }): Call
 
 /** The name of the caller in the audit log. */
 export function actorOf({ session, key }: Caller): string {
-  return session === undefined ? `key:${key?.id}` : `user:${session.userId}`;
+  if (session !== undefined) return `user:${session.userId}`;
+  const id = key?.id ?? '';
+  return `${isSchemeId(id) ? 'scheme' : 'key'}:${id}`;
 }
 
 /** The account, actor and address of a request, as changes of accounts record them. */

@@ -10,7 +10,10 @@ export const EXPOSED_HEADERS = [
   ...['Pill-Position', 'Pill-Receipt', 'Repr-Digest'],
   ...['Api-Version', 'WWW-Authenticate'],
 ];
-const ALLOWED_HEADERS = ['X-API-Key', 'Content-Type', 'If-None-Match'];
+const ALLOWED_HEADERS = [
+  ...['X-API-Key', 'Content-Type', 'If-None-Match'],
+  ...['Authorization', 'Signature', 'Signature-Input', 'Content-Digest'],
+];
 /** Browsers ask again after this time; Chromium remembers no longer. */
 const PREFLIGHT_MAX_AGE_S = 7_200;
 /** The plugin's route, which every preflight matches. */

@@ -3,6 +3,8 @@ import type { Identified } from '../../../domain/access/account-access.ts';
 import type { KeyUse } from '../../../domain/access/key-use.ts';
 import type { Keyring } from '../../../domain/access/keyring.ts';
 import type { Session } from '../../../domain/accounts/sessions.ts';
+import type { Authenticator } from '../../../domain/authentication/authenticator.ts';
+import type { ClientProof } from '../../http/client-proof.ts';
 import type { Refusal } from '../../http/problems.ts';
 import { refuse } from '../../http/refuse.ts';
 import { REFUSAL_AFTER_MS } from '../limits.ts';
@@ -12,6 +14,7 @@ import type { Caller } from './caller.ts';
 import { type Generators, identifyGenerator } from './generators.ts';
 import { keyProblem } from './key-fault.ts';
 import { isReference } from './openapi.ts';
+import { admitProof, proofOf } from './proof-admission.ts';
 import { createRefuser } from './refuser.ts';
 import { hasCsrfToken, type SessionFinder } from './session-cookie.ts';
 import { type Done, showLimits, takeCall } from './take-call.ts';
@@ -23,6 +26,9 @@ export interface GuardOptions {
   readonly keyUse: KeyUse;
   readonly findSession: SessionFinder;
   readonly generators: Generators;
+  readonly authenticator: Authenticator;
+  /** Public address of the API, which signatures cover. */
+  readonly publicUrl: string;
 }
 
 interface GuardDeps extends GuardOptions {
@@ -70,12 +76,14 @@ export function createGuard(options: GuardOptions): onRequestHookHandler {
       return undefined;
     }
     request.refusableAtMs = performance.now() + REFUSAL_AFTER_MS;
+    const visit = { rule, request, reply, done };
+    const proof = rule.accepts.includes('key') ? proofOf(request, deps.publicUrl) : undefined;
+    if (proof !== undefined) return admitByProof(deps, visit, proof);
     const byKey =
       rule.accepts.includes('key') &&
       (keyHeaderOf(request) !== undefined ||
         !rule.accepts.includes('session') ||
         request.headers.cookie === undefined);
-    const visit = { rule, request, reply, done };
     if (byKey) return admitByKey(deps, visit);
     callerBySession(deps, visit).then((caller) => {
       if ('refusal' in caller) deps.refuser(request, reply, caller.refusal);
@@ -103,6 +111,7 @@ function admitByKey(deps: GuardDeps, visit: Visit): undefined {
   const decide = (who: Identified) => {
     if (who.kind === 'refused') deps.refuser(request, reply, [keyProblem(who.fault, request), {}]);
     else if (who.kind === 'address_refused') refuse(reply, 'address_refused');
+    else if (who.kind === 'keys_refused') refuse(reply, 'keys_refused');
     else if (who.kind === 'unavailable') refuse(reply, ...UNAVAILABLE);
     else {
       deps.keyUse.note(who.key.id, request.ip);
@@ -113,6 +122,16 @@ function admitByKey(deps: GuardDeps, visit: Visit): undefined {
   const identified = deps.keyring.identify(keyHeaderOf(request), request.ip);
   if (identified instanceof Promise) identified.then(decide, done);
   else decide(identified);
+}
+
+function admitByProof(deps: GuardDeps, visit: Visit, proof: ClientProof): undefined {
+  const { request, reply, done } = visit;
+  admitProof(deps.authenticator, proof, request).then((key) => {
+    if ('refusal' in key) return deps.refuser(request, reply, key.refusal);
+    deps.keyUse.note(key.id, request.ip);
+    return admitCaller(deps, visit, { account: key.account, key, session: undefined });
+  }, done);
+  return undefined;
 }
 
 /** @returns who is signed in, or why the request is not admitted */

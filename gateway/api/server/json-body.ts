@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { hasDigests } from '../../../domain/authentication/signature-input.ts';
 import { parseStrictJson } from '../../../lib/json/strict-json.ts';
 import type { FieldCode } from '../../../schemas/fault.ts';
 import { isIdentityEncoding, isJsonType } from '../../http/media-type.ts';
@@ -56,6 +57,10 @@ export async function readBody(request: FastifyRequest, reply: FastifyReply): Pr
     const detail = `The limit is ${bodyBytesMax} bytes.`;
     sendProblem(reply.raw, problemAnswer('body_too_large', { detail }), { close: true });
     return reply;
+  }
+  if (request.bodyDigests !== undefined && !hasDigests(bytes, request.bodyDigests)) {
+    const detail = 'The body does not have the digest in Content-Digest, which was signed.';
+    return refuse(reply, 'signature_invalid', { detail, check: 'content_digest' });
   }
   const parsed = parseStrictJson(bytes);
   if (!parsed.ok) return refuseBody(reply, parsed.faults);

@@ -62,6 +62,20 @@ export async function addOpenApi(
               'An operation lists the scope that the key needs; none = every key may call it. ' +
               '`read` and `webhooks:write` include `webhooks:read`.',
           },
+          signature: {
+            type: 'apiKey',
+            in: 'header',
+            name: 'Signature',
+            description:
+              'Institutional: an HTTP message signature (RFC 9421) with `Signature-Input`, in place ' +
+              'of a key; see /api/manager/authentication.',
+          },
+          token: {
+            type: 'http',
+            scheme: 'bearer',
+            bearerFormat: 'JWT',
+            description: 'Institutional: a token of your own issuer, in place of a key.',
+          },
           generator: GENERATOR_SCHEME,
           session: { type: 'apiKey', in: 'cookie', name: sessionCookieName(publicUrl) },
         },
@@ -117,7 +131,11 @@ function complete(schema: FastifySchema | undefined, route: RouteOptions): Fasti
   return {
     ...named,
     ...(methods.some((method) => needsCsrfToken(access, method)) ? csrfHeader(access) : {}),
-    security: access.accepts.map((name) => ({ [name]: name === 'key' ? scopesOf(access) : [] })),
+    security: access.accepts.flatMap((name) =>
+      name === 'key'
+        ? ['key', 'signature', 'token'].map((one) => ({ [one]: scopesOf(access) }))
+        : [{ [name]: [] }],
+    ),
     response: addLimits(response),
   };
 }
@@ -183,6 +201,9 @@ const RATE_HEADERS = {
 
 const KEY_PROBLEMS = [
   ...(['key_missing', 'key_scheme_wrong', 'key_in_url', 'key_malformed', 'key_invalid'] as const),
+  ...(['keys_refused', 'credentials_mixed', 'signature_malformed', 'signature_invalid'] as const),
+  ...(['signature_replayed', 'access_token_malformed', 'access_token_invalid'] as const),
+  ...(['issuer_unavailable'] as const),
 ];
 
 const BODY: readonly ProblemCode[] = ['body_invalid', 'body_too_large', 'media_type_unsupported'];

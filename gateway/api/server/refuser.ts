@@ -14,6 +14,7 @@ declare module 'fastify' {
 /** Problems of a credential that is not known. */
 const OF_CREDENTIALS: ReadonlySet<ProblemCode> = new Set([
   ...(['key_invalid', 'key_missing', 'session_required'] as const),
+  ...(['signature_invalid', 'access_token_invalid'] as const),
 ]);
 
 /**

@@ -5,6 +5,12 @@ const KEY_CHALLENGE = 'ApiKey realm="pillole", header="X-API-Key"';
 /** As named by draft-broyer-http-cookie-auth. */
 const SESSION_CHALLENGE = 'Cookie realm="pillole", cookie-name="pillole_session"';
 
+/** Not registered either; RFC 9421 names none. */
+const SIGNATURE_CHALLENGE =
+  'Signature realm="pillole", components="@method @target-uri content-digest", params="created keyid nonce"';
+/** RFC 6750, section 3. */
+const TOKEN_CHALLENGE = 'Bearer realm="pillole", error="invalid_token"';
+
 /** Problems of credentials, entitlement, limits and quotas. */
 export const ACCESS_PROBLEMS = problemTypes({
   key_invalid: {
@@ -48,6 +54,64 @@ export const ACCESS_PROBLEMS = problemTypes({
       'Copy the key again as a whole: `pil_live_`, 32 letters and digits, `_` and 6 more. Send it ' +
       'once, without quotes.',
     challenge: KEY_CHALLENGE,
+  },
+  credentials_mixed: {
+    status: 401,
+    title: 'Send one credential',
+    meaning: 'The request has more than one of a key, a signature and a token.',
+    remedy: 'Send only `X-API-Key`, or only `Signature` and `Signature-Input`, or only a token.',
+    challenge: KEY_CHALLENGE,
+  },
+  signature_malformed: {
+    status: 401,
+    title: 'The signature lacks something',
+    meaning:
+      'The HTTP message signature (RFC 9421) does not have the form that is demanded here, or is ' +
+      'too old; `check` says which part, `detail` what to correct.',
+    remedy:
+      'Sign `@method`, `@target-uri` and, where there is a body, `content-digest`, with `created`, ' +
+      '`keyid` and a new `nonce`, under one label.',
+    challenge: SIGNATURE_CHALLENGE,
+  },
+  signature_invalid: {
+    status: 401,
+    title: 'The signature is not valid',
+    meaning:
+      'The scheme in `keyid` is unknown, off, removed or expired, or the signature does not fit the ' +
+      'request as it arrived.',
+    remedy:
+      'Open a trial of the scheme, and send the request to POST /api/authentication/check, which ' +
+      'says which part fails.',
+    challenge: SIGNATURE_CHALLENGE,
+  },
+  signature_replayed: {
+    status: 401,
+    title: 'The signature was used before',
+    meaning: 'Another request has used the same `nonce`: each signature is accepted once.',
+    remedy: 'Sign each request anew, repeats too, with a new random `nonce`.',
+    challenge: SIGNATURE_CHALLENGE,
+  },
+  access_token_malformed: {
+    status: 401,
+    title: 'The token lacks something',
+    meaning:
+      'The bearer token is not a JWT of the form that is demanded here, or has expired; `check` ' +
+      'says which part, `detail` what to correct.',
+    remedy:
+      'Send a signed JWT with `kid`, and with the id of the scheme as its audience (`aud`), that ' +
+      'has not expired.',
+    challenge: TOKEN_CHALLENGE,
+  },
+  access_token_invalid: {
+    status: 401,
+    title: 'The token is not valid',
+    meaning:
+      'The scheme in the audience of the token is unknown, off, removed or expired, or no key of ' +
+      'its issuer fits the token.',
+    remedy:
+      'Open a trial of the scheme, and send the token to POST /api/authentication/check, which says ' +
+      'which part fails.',
+    challenge: TOKEN_CHALLENGE,
   },
   session_required: {
     status: 401,
@@ -119,6 +183,16 @@ export const ACCESS_PROBLEMS = problemTypes({
     meaning: 'The key may be used only from the networks on its allow-list.',
     remedy: 'Call from one of these networks, or add yours at PATCH /api/keys/{id}.',
   },
+  keys_refused: {
+    status: 403,
+    title: 'Keys are switched off',
+    meaning:
+      'The key is valid, but its owner accepts only signed requests and tokens of the ' +
+      'authentication schemes in its place.',
+    remedy:
+      'Sign the request, or let a signed-in user accept keys again at PATCH ' +
+      '/api/manager/authentication.',
+  },
   scope_missing: {
     status: 403,
     title: 'The key lacks a scope',
@@ -181,6 +255,13 @@ export const ACCESS_PROBLEMS = problemTypes({
     title: 'Accounts are unavailable',
     meaning: 'The accounts database does not answer; the call was not counted.',
     remedy: 'Send the request again after `Retry-After`; open sockets stay open for a minute.',
+  },
+  issuer_unavailable: {
+    status: 503,
+    title: 'The keys of the issuer cannot be read',
+    meaning:
+      'The token names a scheme whose `jwks_url` gave no usable key set, and no keys are known from before.',
+    remedy: 'Check the server at `jwks_url`, then send the request again after `Retry-After`.',
   },
   account_outcome_unknown: {
     status: 503,

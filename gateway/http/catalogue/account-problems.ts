@@ -38,6 +38,12 @@ export const ACCOUNT_PROBLEMS = problemTypes({
     meaning: 'The account has the maximum number of live keys.',
     remedy: 'Revoke an unused key at DELETE /api/keys/{id}.',
   },
+  scheme_limit: {
+    status: 409,
+    title: 'No room for another authentication scheme',
+    meaning: 'The account has the maximum number of authentication schemes, `limit`.',
+    remedy: 'Remove an unused scheme at DELETE /api/manager/authentication/schemes/{id}.',
+  },
   dedicated_limit: {
     status: 409,
     title: 'No room for another dedicated socket',

@@ -94,5 +94,9 @@ const REFUSALS = {
 };
 
 /** Whether a client authenticates with its handshake rather than with its first frame. */
-export const hasCredential = ({ key, ticket }: Pick<Handshake, 'key' | 'ticket'>) =>
-  key !== '' || ticket !== undefined;
+export const hasCredential = ({
+  key,
+  ticket,
+  proof,
+}: Pick<Handshake, 'key' | 'ticket' | 'proof'>) =>
+  key !== '' || ticket !== undefined || proof !== undefined;

@@ -9,21 +9,30 @@ import {
   tierTooLowText,
 } from '../../../domain/access/entitlement.ts';
 import type { Keyring } from '../../../domain/access/keyring.ts';
+import { isSchemeId } from '../../../domain/access/scheme-rows.ts';
 import { suspensionOf } from '../../../domain/access/suspension.ts';
-import { TIERS } from '../../../domain/access/tiers.ts';
+import { type Capability, TIERS } from '../../../domain/access/tiers.ts';
+import type { Authenticator } from '../../../domain/authentication/authenticator.ts';
+import type { ClientProof } from '../../http/client-proof.ts';
 import type { Principal } from '../hub/principal.ts';
 import type { FatalName } from '../protocol/error-codes.ts';
 import type { Refusal } from './connection-limiter.ts';
 
-/** The keyring of a stream process; a dedicated process serves a single account. */
-export interface StreamKeyring extends Keyring {
+/** What open connections are checked by. */
+export interface OpenKeyring extends Keyring {
   readonly onlyAccountId?: string | undefined;
+}
+
+/** The keyring of a stream process; a dedicated process serves a single account. */
+export interface StreamKeyring extends OpenKeyring {
+  readonly authenticator: Pick<Authenticator, 'identify'>;
 }
 
 /** The credential of a client. */
 export type Credential =
   | { readonly kind: 'key'; readonly key: string }
-  | { readonly kind: 'ticket'; readonly ticket: string };
+  | { readonly kind: 'ticket'; readonly ticket: string }
+  | { readonly kind: 'proof'; readonly proof: ClientProof };
 
 export type Authentication =
   | { readonly ok: true; readonly principal: Principal }
@@ -38,17 +47,49 @@ export async function authenticate(
   if (credential.kind === 'key') {
     return authenticateKey(await keyring.identify(credential.key, address), keyring);
   }
+  if (credential.kind === 'proof') return authenticateProof(keyring, credential.proof, address);
   const holder = await keyring.redeemTicket(credential.ticket);
   if (holder === 'unavailable') return UNAVAILABLE;
   if (holder === undefined) return KEY_INVALID;
   if (holder.keyId === undefined)
     return authenticateAccount(holder.account, holder.sessionHash, keyring);
-  return authenticateKey(await keyring.identifyById(holder.keyId, address), keyring);
+  const identified = await keyring.identifyById(holder.keyId, address);
+  return authenticateKey(withTokenEnd(identified, holder.tokenEndsAtMs), keyring);
+}
+
+async function authenticateProof(
+  keyring: StreamKeyring,
+  proof: ClientProof,
+  address: string,
+): Promise<Authentication> {
+  if (proof.kind === 'mixed') return MIXED;
+  const verdict = await keyring.authenticator.identify(proof, address);
+  switch (verdict.kind) {
+    case 'key':
+      return authenticateKey(verdict, keyring);
+    case 'refused':
+      return verdict.fault.isShown ? refused('key_invalid', verdict.fault.detail) : PROOF_INVALID;
+    case 'replayed':
+      return REPLAYED;
+    case 'issuer_unavailable':
+      return ISSUER_UNAVAILABLE;
+    case 'address_refused':
+      return ADDRESS_REFUSED;
+    default:
+      return UNAVAILABLE;
+  }
+}
+
+/** The token that requested a ticket, or opened a connection, may end before its scheme does. */
+function withTokenEnd(identified: Identified, tokenEndsAtMs: number | undefined): Identified {
+  if (identified.kind !== 'key' || tokenEndsAtMs === undefined) return identified;
+  if (Date.now() >= tokenEndsAtMs) return { kind: 'refused', fault: 'expired' };
+  return { kind: 'key', key: { ...identified.key, tokenEndsAtMs } };
 }
 
 /** Checks again whether an open connection may stream. */
 export async function reauthenticate(
-  keyring: StreamKeyring,
+  keyring: OpenKeyring,
   principal: Principal,
   address: string,
 ): Promise<Authentication> {
@@ -59,17 +100,19 @@ export async function reauthenticate(
       ? SUBSCRIPTION_ENDED
       : authenticateAccount(account, principal.sessionHash, keyring);
   }
-  const identified = await keyring.identifyById(principal.keyId, address);
+  const found = await keyring.identifyById(principal.keyId, address);
+  const identified = withTokenEnd(found, principal.tokenEndsAtMs);
   if (identified.kind === 'refused') {
     return identified.fault === 'expired' ? CREDENTIAL_EXPIRED : KEY_REVOKED;
   }
   return authenticateKey(identified, keyring);
 }
 
-function authenticateKey(identified: Identified, keyring: StreamKeyring): Authentication {
+function authenticateKey(identified: Identified, keyring: OpenKeyring): Authentication {
   if (identified.kind === 'unavailable') return UNAVAILABLE;
   if (identified.kind === 'refused') return KEY_INVALID;
   if (identified.kind === 'address_refused') return ADDRESS_REFUSED;
+  if (identified.kind === 'keys_refused') return KEYS_REFUSED;
   const { key } = identified;
   if (!key.scopes.includes('stream')) return SCOPE_MISSING;
   return authenticateAccount(key.account, key, keyring);
@@ -78,14 +121,17 @@ function authenticateKey(identified: Identified, keyring: StreamKeyring): Authen
 function authenticateAccount(
   account: AccountAccess,
   by: KeyAccess | Buffer | undefined,
-  { onlyAccountId }: StreamKeyring,
+  { onlyAccountId }: OpenKeyring,
 ): Authentication {
   const isDedicated = onlyAccountId !== undefined;
   if (isDedicated && account.id !== onlyAccountId) return OTHER_ACCOUNT;
   const key = Buffer.isBuffer(by) ? undefined : by;
+  const isScheme = key !== undefined && isSchemeId(key.id);
   const capability = isDedicated ? 'dedicated_stream' : 'stream';
   const nowMs = Date.now();
-  const entitlement = entitlementOf(account, capability, nowMs);
+  const entitlement = isScheme
+    ? schemeEntitlement(account, capability, nowMs)
+    : entitlementOf(account, capability, nowMs);
   if (entitlement.kind === 'tier_too_low') {
     const { tier, needs } = entitlement;
     const message = tierTooLowText(entitlement, isDedicated ? 'dedicated sockets' : 'streams');
@@ -105,12 +151,23 @@ function authenticateAccount(
       tier,
       keyId: key?.id,
       sessionHash: Buffer.isBuffer(by) ? by : undefined,
+      tokenEndsAtMs: key?.tokenEndsAtMs,
       hint: key?.hint ?? 'session',
-      endsAtMs: Math.min(key?.expiresAtMs ?? never, tierChangesAtMs(account, nowMs) ?? never),
+      endsAtMs: Math.min(
+        key?.expiresAtMs ?? never,
+        key?.tokenEndsAtMs ?? never,
+        tierChangesAtMs(account, nowMs) ?? never,
+      ),
       connectionsMax: TIERS[tier].streamConnections,
       symbolsMax: TIERS[tier].streamSymbols,
     },
   };
+}
+
+/** A scheme needs a tier that has schemes, besides what it is used for. */
+function schemeEntitlement(account: AccountAccess, capability: Capability, nowMs: number) {
+  const ofSchemes = entitlementOf(account, 'custom_authentication', nowMs);
+  return ofSchemes.kind === 'granted' ? entitlementOf(account, capability, nowMs) : ofSchemes;
 }
 
 export function refusalOf(code: FatalName, message: string, more: Refusal['more'] = {}): Refusal {
@@ -124,6 +181,19 @@ function refused(...refusal: Parameters<typeof refusalOf>) {
 const KEY_INVALID = refused(
   'key_invalid',
   'The key or ticket is missing, malformed, unknown, used, revoked or expired.',
+);
+const PROOF_INVALID = refused(
+  'key_invalid',
+  'The signature or token is not valid. POST /api/authentication/check says which part fails.',
+);
+const REPLAYED = refused(
+  'key_invalid',
+  'The signature was used before. Sign each connection anew, with a new nonce.',
+);
+const MIXED = refused('key_invalid', 'Send only a key, only a signature, or only a token.');
+const KEYS_REFUSED = refused(
+  'keys_refused',
+  'The account accepts only signatures and tokens of its authentication schemes, not keys.',
 );
 const OTHER_ACCOUNT = refused(
   'key_invalid',
@@ -144,6 +214,11 @@ const SUBSCRIPTION_ENDED = refused(
 export const SIGNED_OUT = refused(
   'credential_expired',
   'The sign-in that opened this connection has ended. Sign in and request a new ticket.',
+);
+const ISSUER_UNAVAILABLE = refused(
+  'accounts_unavailable',
+  'The public keys of the issuer of the token cannot be read. Check the server at `jwks_url`.',
+  { retry_after_ms: 30_000 },
 );
 /** PostgreSQL is unreachable, or was for too long. */
 export const UNAVAILABLE = refused(

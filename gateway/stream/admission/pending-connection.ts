@@ -34,13 +34,14 @@ export class PendingConnection implements SocketEvents, Waiting {
   }
 
   opened(): void {
-    const { key, ticket } = this.#handshake;
+    const { key, ticket, proof } = this.#handshake;
     const refusal = this.#admission.enter(this, this.#handshake);
     if (refusal !== undefined) this.#refuse(refusal);
     else if (this.#handshake.isElsewhere) this.#refuse(NOT_HERE);
-    else if (key !== '' && ticket !== undefined) {
+    else if ((key !== '' || proof !== undefined) && ticket !== undefined) {
       this.#refuse({ ...AUTH_MISSING, message: 'Send a key or a ticket, not both.' });
-    } else if (key !== '') this.#authenticate({ kind: 'key', key });
+    } else if (proof !== undefined) this.#authenticate({ kind: 'proof', proof });
+    else if (key !== '') this.#authenticate({ kind: 'key', key });
     else if (ticket !== undefined) this.#authenticate({ kind: 'ticket', ticket });
     else {
       const waitMs = this.#admission.limits.authTimeoutMs;

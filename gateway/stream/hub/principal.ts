@@ -4,13 +4,15 @@ import type { Tier } from '../../../domain/access/tiers.ts';
 export interface Principal {
   readonly accountId: string;
   readonly tier: Tier;
-  /** undefined if a signed-in session requested the ticket. */
+  /** Key or authentication scheme; undefined if a signed-in session requested the ticket. */
   readonly keyId: string | undefined;
   /** The sign-in that the connection depends on; undefined with a key. */
   readonly sessionHash: Buffer | undefined;
-  /** `pil_live_…ab12`, or `session`. */
+  /** When the token ends that opened the connection; undefined if none did. */
+  readonly tokenEndsAtMs?: number | undefined;
+  /** `pil_live_…ab12`, the name of a scheme, or `session`. */
   readonly hint: string;
-  /** When the key or the subscription expires. */
+  /** When the key, the token or the subscription expires. */
   readonly endsAtMs: number;
   readonly connectionsMax: number;
   readonly symbolsMax: number;

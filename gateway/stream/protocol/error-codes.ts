@@ -20,10 +20,14 @@ export const ERROR_CODES = {
     meaning: 'The connection is already authenticated; no `auth` frame is needed.',
   },
   auth_missing: fatal('auth_missing', 'No credential arrived in time.'),
-  key_invalid: fatal('key_invalid', 'The key or ticket is not valid.'),
+  key_invalid: fatal('key_invalid', 'The key, ticket, signature or token is not valid.'),
   scope_missing: fatal('key_invalid', 'The key lacks the `stream` scope.'),
   key_revoked: fatal('key_revoked', 'The key was revoked.'),
-  credential_expired: fatal('credential_expired', 'The key has expired.'),
+  keys_refused: fatal(
+    'key_revoked',
+    'The account, or the owner of the key, accepts only signatures and tokens in its place.',
+  ),
+  credential_expired: fatal('credential_expired', 'The key or token has expired.'),
   address_refused: fatal('address_refused', 'The key may not be used from this address.'),
   tier_too_low: fatal(
     'tier_too_low',

@@ -2,6 +2,7 @@ import * as uWS from 'uWebSockets.js';
 import { STATUS_CODES } from 'node:http';
 import type { Log } from '../../../lib/log/log.ts';
 import type { ClientAddress } from '../../http/client-address.ts';
+import { type ClientProof, publicTarget, readClientProof } from '../../http/client-proof.ts';
 import { problemList, problemPage } from '../../http/problem-pages.ts';
 import { type ProblemAnswer, problemAnswer } from '../../http/problems.ts';
 import type { Limits } from '../limits.ts';
@@ -27,6 +28,8 @@ export interface Handshake {
   readonly codec: Codec;
   /** X-API-Key; repeated headers are joined by a comma, which no key contains. */
   readonly key: string;
+  /** A signature or token in place of a key. */
+  readonly proof: ClientProof | undefined;
   /** `ticket` of the query. */
   readonly ticket: string | undefined;
   /** At one of `otherPaths`. */
@@ -53,6 +56,8 @@ interface ServerOptions {
   readonly limits: Pick<Limits, 'frameReadBytesMax' | 'uwsBufferBytesMax' | 'silentPeerS'>;
   readonly log: Log;
   readonly clientAddress: ClientAddress;
+  /** Public address of the server, which signatures cover. */
+  readonly publicUrl: string;
   /** @returns false when the handshake must be answered with 429. */
   mayOpen(handshake: Handshake): boolean;
   /** A socket is open; its frames arrive after `opened`. */
@@ -169,7 +174,7 @@ function createGuards(log: Log) {
 
 function addWebSocket(
   app: uWS.TemplatedApp,
-  { limits, path, otherPaths, open, mayOpen, clientAddress }: ServerOptions,
+  { limits, path, otherPaths, open, mayOpen, clientAddress, publicUrl }: ServerOptions,
   { guarded, onSocket, onHttp }: Guards,
 ): void {
   const behavior: uWS.WebSocketBehavior<Peer> = {
@@ -187,6 +192,7 @@ function addWebSocket(
         codec: SUBPROTOCOLS.get(subprotocol) ?? JSON_CODEC,
         origin: headerOf(req, 'origin'),
         key: headerOf(req, 'x-api-key'),
+        proof: proofOf(req, publicUrl),
         ticket: req.getQuery('ticket'),
         isElsewhere: req.getUrl() !== path,
       };
@@ -284,6 +290,20 @@ function isHandshake(req: uWS.HttpRequest): boolean {
     names('connection', 'upgrade') &&
     headerOf(req, 'sec-websocket-version') === '13'
   );
+}
+
+/** The signature or token of a handshake. It covers the address with which the client connects. */
+function proofOf(req: uWS.HttpRequest, publicUrl: string): ClientProof | undefined {
+  const mayBe = ['authorization', 'signature', 'signature-input'].some((name) =>
+    req.getHeader(name),
+  );
+  if (!mayBe) return undefined;
+  const headers: [string, string][] = [];
+  req.forEach((name, value) => void headers.push([name, value]));
+  const query = req.getQuery();
+  const target = req.getUrl() + (query ? `?${query}` : '');
+  const url = publicTarget(publicUrl, target);
+  return readClientProof({ method: 'GET', url, headers, hasBody: false });
 }
 
 /** The address of the client; uWS reads a PROXY header (version 2) in front of any request. */
