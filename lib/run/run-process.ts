@@ -1,6 +1,7 @@
 import { type CommonConfig, ConfigError } from '../config/config.ts';
 import { createLog, type Log } from '../log/log.ts';
 import { startOpsServer } from './ops-server.ts';
+import { registerProcessMetrics } from './process-metrics.ts';
 
 /** The lifecycle of a process, as passed to the steps that build it. */
 export interface Lifecycle {
@@ -79,6 +80,7 @@ export async function runProcess<C extends CommonConfig>(
   try {
     const notReady = () =>
       built ? conditions.map((condition) => condition()).find(Boolean) : 'starting';
+    registerProcessMetrics(notReady);
     const ops = await startOpsServer({
       host: config.metricsHost,
       port: config.metricsPort,

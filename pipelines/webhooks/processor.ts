@@ -171,6 +171,13 @@ async function followEndpoints(context: WebhooksContext, endpoints: EndpointRegi
     await retryUntilStop(context)('endpoints cannot be read', load).catch(() => undefined);
     endpointsGauge.set(endpoints.size);
   };
+  createGauge({
+    name: 'pillole_webhook_failing_endpoints',
+    help: 'Enabled endpoints that have failed since their last success.',
+    collect() {
+      this.set(endpoints.failing());
+    },
+  });
   await reload();
   const changes = followAccessChanges({
     databaseUrl: config.databaseUrl,

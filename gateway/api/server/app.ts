@@ -11,6 +11,7 @@ import { addAsyncApi } from './asyncapi.ts';
 import { addCors } from './cors.ts';
 import { createGuard, type GuardOptions } from './guard.ts';
 import { addOpenApi, isReference } from './openapi.ts';
+import { countAnswer } from './request-metrics.ts';
 import { countSecurity } from './security-hook.ts';
 import { isSecure, sessionCookieName } from './session-cookie.ts';
 import { compileSchema } from './validation.ts';
@@ -67,6 +68,7 @@ export async function createApiApp(
   nameCookie(app, options.publicUrl);
   app.addHook('onRequest', createGuard(options));
   app.addHook('onResponse', countSecurity);
+  app.addHook('onResponse', countAnswer);
   giveBackAfterErrors(app, options.meter);
   await addOpenApi(app, options);
   await addAsyncApi(app, options.streamUrls);
