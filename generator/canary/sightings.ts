@@ -9,7 +9,7 @@ export const SEEN_WITHIN_MS = 5_000;
 
 const seconds = createHistogram({
   name: 'pillole_canary_seconds',
-  help: 'From the start of the post of a canary pill to its sight in a channel: the answer of ingest, the latest view by REST, a socket, a webhook.',
+  help: 'From the start of the post of a canary pill until a channel shows it.',
   labelNames: ['channel'] as const,
   buckets: [0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1, 2, 5],
 });
