@@ -14,6 +14,7 @@ const TABLE = /(<!-- bounds: [^\n]*-->\n\n).*?(\n<!-- end of bounds -->)/s;
 const FILES = {
   alerts: 'gateway/api/generator/alerts.ts',
   analytics: 'gateway/api/analytics/limits.ts',
+  answerLog: 'gateway/http/answer-log.ts',
   answers: 'domain/webhooks/send/receiver-answer.ts',
   api: 'gateway/api/limits.ts',
   attempts: 'domain/accounts/attempts.ts',

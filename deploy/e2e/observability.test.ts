@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { request } from 'undici';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { packageRoot } from '../../lib/files/package-root.ts';
 import {
   launchStack,
@@ -27,10 +27,13 @@ const TABLE = /(?<=<!-- metrics -->\n\n)[\s\S]*?(?=\n\n<!-- end of metrics -->)/
 let stack: Stack;
 
 beforeAll(async () => {
+  // The most that a log may say.
+  vi.stubEnv('LOG_LEVEL', 'debug');
   stack = await launchStack(await makeStackFolder(), ['--canary', '--pills-per-s', '2']);
 }, 900_000);
 
 afterAll(async () => {
+  vi.unstubAllEnvs();
   await stack?.stop();
   if (stack !== undefined) await removeStackFolder(stack.folder);
 });
@@ -148,6 +151,24 @@ test('logs are JSON lines that hold none of the secrets that were used', async (
       });
     }
   }
+});
+
+test('lines name the request as its answer does, and the pill from ingest to webhook', async () => {
+  const refused = JSON.parse((await ask('/api/pills/latest?symbol=TEST:NEVER')).text);
+  const linesOf = (name: string) =>
+    readFileSync(path.join(file('logs'), `${name}.log`), 'utf8')
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>);
+  const line = await waitFor('the line of the refusal', () =>
+    linesOf('api').find(({ request_id }) => request_id === refused.request_id),
+  );
+  expect(line).toMatchObject({ code: 'no_pill', status: 404, route: '/api/pills/latest' });
+  const pill = await waitFor('a pill from ingest to webhook', () => {
+    const posted = linesOf('webhooks').flatMap(({ pill_ids }) => (pill_ids as string[]) ?? []);
+    return linesOf('ingest').find(({ pill_id }) => posted.includes(pill_id as string));
+  });
+  expect(pill.cursor).toMatch(/^\d+-\d+$/);
 });
 
 const file = (name: string) => path.join(stack.folder, name);

@@ -122,7 +122,7 @@ function openDelivery(context: WebhooksContext, isAssigned: (partition: number) 
     // First attempts and attempts of a drain run side by side: no attempt waits for a connection.
     connectionsPerEndpoint: LIMITS.inFlightMax + LIMITS.drainConcurrency,
   });
-  const attempter = createAttempter({ sender, log: attemptLog, health });
+  const attempter = createAttempter({ sender, log: attemptLog, lines: log, health });
   const nowMs = () => performance.now();
   const queues = createDeliveryQueues({ epoch, attempter, writer, share, nowMs });
   const waiting = createWaitingMessages(db, log);
