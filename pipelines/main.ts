@@ -1,16 +1,18 @@
 import { openContext } from '../lib/kafka/log-context.ts';
 import { runProcess } from '../lib/run/run-process.ts';
-import { startAnalytics } from './analytics/processor.ts';
 import { type ProcessorContext, readPipelineConfig } from './config.ts';
-import { startLatest } from './latest/processor.ts';
-import { startRejections } from './rejections/processor.ts';
 import { TOPOLOGY } from './topology.ts';
 import { readWebhooksConfig } from './webhooks/config.ts';
-import { startWebhooks } from './webhooks/processor.ts';
 
+/** Loaded on demand: a process must not report the metrics of processors that it does not run. */
 const START = {
-  latest: startLatest,
+  async latest(context: ProcessorContext): Promise<void> {
+    const { startLatest } = await import('./latest/processor.ts');
+    await startLatest(context);
+  },
   async analytics(context: ProcessorContext): Promise<void> {
+    const { startAnalytics } = await import('./analytics/processor.ts');
+    const { startRejections } = await import('./rejections/processor.ts');
     await startAnalytics(context);
     startRejections(context);
   },
@@ -28,7 +30,10 @@ if (name === 'latest' || name === 'analytics') {
   await runProcess(
     name,
     () => readWebhooksConfig(process.env),
-    async (config, life) => startWebhooks(await openContext(name, config, life)),
+    async (config, life) => {
+      const { startWebhooks } = await import('./webhooks/processor.ts');
+      await startWebhooks(await openContext(name, config, life));
+    },
   );
 } else {
   const known = [...new Set(Object.values(TOPOLOGY).map((one) => one.process))].join(', ');

@@ -1,4 +1,6 @@
+import { clickHouseErrorName } from '../lib/clickhouse/clickhouse-client.ts';
 import type { Log } from '../lib/log/log.ts';
+import { noteDependency } from '../lib/metrics/dependencies.ts';
 import { retryForever } from '../lib/timing/backoff.ts';
 
 /**
@@ -6,12 +8,20 @@ import { retryForever } from '../lib/timing/backoff.ts';
  * @param of what the log lines name besides the error
  */
 export function retryOfClickHouse(log: Log, of: object = {}) {
-  return <T>(attempt: () => Promise<T>, signal: AbortSignal): Promise<T> =>
-    retryForever(attempt, {
+  return <T>(attempt: () => Promise<T>, signal: AbortSignal): Promise<T> => {
+    const noted = async () => {
+      const result = await attempt();
+      noteDependency('clickhouse', true);
+      return result;
+    };
+    return retryForever(noted, {
       firstMs: 200,
       maxMs: 3_000,
       signal,
-      onError: (error, attempts) =>
-        log.warn({ err: error, attempts, ...of }, 'ClickHouse does not answer; waiting'),
+      onError(error, attempts) {
+        noteDependency('clickhouse', clickHouseErrorName(error) !== undefined);
+        log.warn({ err: error, attempts, ...of }, 'ClickHouse does not answer; waiting');
+      },
     });
+  };
 }

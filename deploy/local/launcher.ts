@@ -10,6 +10,7 @@ import { ensurePepper } from './pepper-file.ts';
 import { type Platform, startPlatform } from './platform-processes.ts';
 import { openPortAllocator, type PortAllocator } from './port-allocator.ts';
 import { type Addresses, type DemoMarket, selectProcesses } from './processes.ts';
+import { SetupError } from './setup-error.ts';
 import { describeStack } from './stack-description.ts';
 import type { StackLayout } from './stack-layout.ts';
 import { welcome } from './welcome.ts';
@@ -21,6 +22,8 @@ export interface LaunchOptions {
   readonly layout: StackLayout;
   /** undefined = no demo market. */
   readonly demoMarket: DemoMarket | undefined;
+  /** Whether a canary measures the way of a pill; needs the demo accounts. */
+  readonly hasCanary: boolean;
   readonly config: LauncherConfig;
   readonly report: (line: string) => void;
   /** Shows the status until the signal is aborted. @param metricsUrls /metrics by process name */
@@ -61,7 +64,7 @@ export async function launch(options: LaunchOptions): Promise<void> {
       }
     };
     platform = await startPlatform({
-      specs: selectProcesses(options.demoMarket),
+      specs: selectProcesses(options.demoMarket, options.hasCanary),
       addresses,
       layout,
       ports,
@@ -96,7 +99,7 @@ export async function launch(options: LaunchOptions): Promise<void> {
 
 /** Creates topics, schemas, tables, pepper and demo accounts. */
 async function prepare(
-  { layout, config, report, signal }: LaunchOptions,
+  { layout, config, report, signal, hasCanary }: LaunchOptions,
   engines: Engines,
   ports: PortAllocator,
 ) {
@@ -113,7 +116,8 @@ async function prepare(
   signal.throwIfAborted();
   ensurePepper(layout.pepper);
   const hasDemoAccounts = shouldMakeDemoAccounts(config.demoAccounts, kinds.postgres);
-  const demo = hasDemoAccounts ? await makeDemoAccounts(layout, addresses) : undefined;
+  if (hasCanary && !hasDemoAccounts) throw new SetupError('--canary needs DEMO_ACCOUNTS=yes.');
+  const demo = hasDemoAccounts ? await makeDemoAccounts(layout, addresses, hasCanary) : undefined;
   const demoAccountId = demo?.shownId;
   return { addresses: { ...addresses, demoAccountId }, hasDemoAccounts, demoKeys: demo?.keys };
 }

@@ -34,6 +34,7 @@ const options = new Command('npm start --')
       .default(1),
   )
   .addOption(ofDemo('--direct', 'the demo market writes Avro to the log, past the gateway'))
+  .option('--canary', 'measure the way of a pill of TEST:CANARY in every channel, each second')
   .option(
     '--status-every <s>',
     'without a terminal: print a status line every <s> seconds',
@@ -49,6 +50,7 @@ const options = new Command('npm start --')
     readonly pillsPerS: number;
     readonly seed: number;
     readonly direct?: true;
+    readonly canary?: true;
     readonly statusEvery: number;
     readonly quiet?: true;
     readonly data?: string;
@@ -91,7 +93,8 @@ async function run(): Promise<number> {
     const { pillsPerS, seed, direct } = options;
     const demoMarket = options.demo ? { pillsPerS, seed, isDirect: direct === true } : undefined;
     const config = readLauncherConfig();
-    await launch({ layout, demoMarket, config, signal: stopping, ...screen });
+    const hasCanary = options.canary === true;
+    await launch({ layout, demoMarket, hasCanary, config, signal: stopping, ...screen });
     screen.report('pillole has stopped.');
     return 0;
   } catch (error) {

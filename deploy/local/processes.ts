@@ -24,6 +24,8 @@ export interface ProcessSpec {
   readonly usesClickhouse?: true;
   /** Omitted with --no-demo. */
   readonly isDemo?: true;
+  /** Only with --canary. */
+  readonly isCanary?: true;
   /** Added to the environment that all processes share. */
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -86,6 +88,14 @@ export const PROCESSES: readonly ProcessSpec[] = [
     metricsPort: 9106,
     isDemo: true,
   },
+  {
+    name: 'canary',
+    entry: 'generator/canary/main.js',
+    args: [],
+    metricsPort: 9109,
+    isCanary: true,
+    settings: { CANARY_WEBHOOK: 'yes' },
+  },
 ];
 
 /** A process with its allocated ports. */
@@ -111,8 +121,9 @@ export interface DemoMarket {
 }
 
 /** Selects the processes to start; undefined = no demo market. @throws Error without a build */
-export function selectProcesses(demo: DemoMarket | undefined): ProcessSpec[] {
+export function selectProcesses(demo: DemoMarket | undefined, hasCanary: boolean): ProcessSpec[] {
   const selected = PROCESSES.flatMap((spec) => {
+    if (spec.isCanary === true && !hasCanary) return [];
     if (spec.isDemo !== true) return [spec];
     return demo === undefined ? [] : [{ ...spec, settings: demoSettings(demo) }];
   });
@@ -146,7 +157,7 @@ export type ServedUrls = Partial<Readonly<Record<'ingest' | 'api' | 'stream', st
 export function environmentOf(
   instance: ProcessInstance,
   addresses: Addresses,
-  layout: Pick<StackLayout, 'pepper' | 'outbox' | 'exports' | 'run'>,
+  layout: Pick<StackLayout, 'pepper' | 'outbox' | 'exports' | 'run' | 'canaryKey'>,
   urls: ServedUrls,
 ): Record<string, string> {
   const { spec, metricsPort, port } = instance;
@@ -166,6 +177,7 @@ export function environmentOf(
     DEDICATED_PORTS: addresses.dedicatedPorts,
     DEMO_ACCOUNT_ID: addresses.demoAccountId,
     ...spec.settings,
+    CANARY_KEY_FILE: spec.isCanary === true ? layout.canaryKey : undefined,
     METRICS_HOST: '127.0.0.1',
     METRICS_PORT: String(metricsPort),
     ...(prefix === undefined || port === undefined

@@ -22,6 +22,8 @@ export function stackLayout(folder: string = path.join(packageRoot, '.local')) {
     pgpass: path.join(folder, 'pgpass'),
     analystNetrc: path.join(folder, 'analyst.netrc'),
     demoKeys: path.join(folder, 'demo-keys.json'),
+    /** API key of the canary, if `--canary` was given. */
+    canaryKey: path.join(folder, 'canary-key'),
     /** Mails, one file each, if no SMTP server is configured. */
     outbox: path.join(folder, 'outbox'),
     exports: path.join(folder, 'exports'),

@@ -229,7 +229,7 @@ function openApp(
   });
 }
 
-/** Alerts the operator about generators, if the settings say how. */
+/** Watches the generators, and alerts the operator about them if the settings say how. */
 function startAlerts(
   { alerts: settings, mail, namespace }: Config,
   of: Pick<Parameters<typeof watchGenerators>[0], 'view' | 'markets' | 'select' | 'db'>,
@@ -238,7 +238,7 @@ function startAlerts(
   const mailer = openMailer(mail);
   life.onStop('mailer of alerts', mailer.close);
   const watch = watchGenerators({ ...of, settings, namespace, mailer, log: life.log });
-  if (watch !== undefined) life.onStop('alerts', watch.close);
+  life.onStop('alerts', watch.close);
 }
 
 /** Follows the credentials of ingest, so that its tokens and their ends are valid here as well. */

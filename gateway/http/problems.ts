@@ -29,6 +29,7 @@ export function problemAnswer(
 ) {
   const { status, title, retry, remedy, type, challenge }: ProblemType = PROBLEMS[code];
   const { stored, ...rest } = members;
+  const requestId = `r_${randomBytes(8).toString('hex')}`;
   const body = JSON.stringify({
     type: type ?? problemPath(code),
     title,
@@ -38,7 +39,7 @@ export function problemAnswer(
     retry,
     ...rest,
     remedy,
-    request_id: `r_${randomBytes(8).toString('hex')}`,
+    request_id: requestId,
   });
   const retryAfter = members.retry_after_s;
   const headers: Readonly<Record<string, string>> = {
@@ -49,7 +50,7 @@ export function problemAnswer(
     ...(challenge === undefined ? {} : { 'www-authenticate': challenge }),
     ...more,
   };
-  return { status, headers, body };
+  return { status, headers, body, requestId };
 }
 
 /** The page of a problem as a relative reference: `type` of its answers. */

@@ -6,6 +6,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Why the request was refused. */
     problemCode?: ProblemCode;
+    /** `request_id` of the answer. */
+    problemId?: string;
   }
 }
 
@@ -16,7 +18,8 @@ export function refuse(
   members: ProblemMembers = {},
 ): FastifyReply {
   reply.request.problemCode = code;
-  const { status, headers, body } = problemAnswer(code, members);
+  const { status, headers, body, requestId } = problemAnswer(code, members);
+  reply.request.problemId = requestId;
   // As bytes: Fastify adds a charset to text, which application/problem+json does not have.
   return reply.code(status).headers(headers).send(Buffer.from(body));
 }

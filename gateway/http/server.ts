@@ -118,8 +118,9 @@ function answerErrors(app: FastifyInstance, log: Log, members: ProblemMembers): 
       return reply;
     }
     // Routes do not throw by design. If one does, the client gets no details.
-    log.error({ err: error }, 'a request failed unexpectedly');
-    sendProblem(reply.raw, problemAnswer('overloaded', { ...members, retry_after_s: 1 }));
+    const answer = problemAnswer('overloaded', { ...members, retry_after_s: 1 });
+    log.error({ err: error, request_id: answer.requestId }, 'a request failed unexpectedly');
+    sendProblem(reply.raw, answer);
     return reply;
   });
 }

@@ -7,6 +7,7 @@ import { ingestDocument } from '../http/ingest-document.ts';
 import { problemList, problemPage } from '../http/problem-pages.ts';
 import { refuse } from '../http/refuse.ts';
 import { createHttpServer } from '../http/server.ts';
+import { answers } from './answers.ts';
 import { BATCH_ROUTE } from './batch-route.ts';
 import type { Intake } from './intake.ts';
 import { HTTP_LIMITS, INGEST_LIMITS } from './limits.ts';
@@ -25,6 +26,7 @@ export function createIngestServer(
   const receiver = createReceiver(senders, intake, (error) =>
     log.error({ err: error }, 'a request failed unexpectedly'),
   );
+  answers.open(log);
   const logRefusal = createRefusalLog(log);
   for (const route of [PILL_ROUTE, BATCH_ROUTE]) addRoute(app, receiver, route);
   app.addHook('onResponse', (request, reply, done) => {

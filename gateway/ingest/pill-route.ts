@@ -4,11 +4,12 @@ import { type Pill, parsePill } from '../../schemas/pill.ts';
 import type { Micros } from '../../schemas/timestamp.ts';
 import { isJsonType } from '../http/media-type.ts';
 import { API_VERSION } from '../http/problems.ts';
+import { answers } from './answers.ts';
 import { previewOf, sendPreview } from './dry-run.ts';
 import type { Intake, Outcome } from './intake.ts';
 import { INGEST_LIMITS } from './limits.ts';
 import { answerSeconds, countPills, countRequest } from './metrics.ts';
-import { type IngestRoute, type Received, refuse } from './receive.ts';
+import { type IngestRoute, type Received, type Refusable, refuse } from './receive.ts';
 import { refusals } from './refusals.ts';
 import { warningOf } from './warnings.ts';
 
@@ -35,7 +36,7 @@ export const PILL_ROUTE: IngestRoute = {
     const deadline = at + INGEST_LIMITS.answerMs;
     return intake
       .submit(parsed.pill, { source, receivedAt, deadline })
-      .then((outcome) => answer(received, outcome, sentAt, warning));
+      .then((outcome) => answer(received, parsed.pill, outcome, sentAt, warning));
   },
 };
 
@@ -72,6 +73,7 @@ export function joinFaults(text: readonly Fault[], pill: readonly Fault[]): read
 
 function answer(
   received: Received,
+  { id: pillId }: Pill,
   outcome: Outcome,
   sentAt: number,
   warning: string | undefined,
@@ -81,7 +83,7 @@ function answer(
   answerSeconds.observe((now - at) / 1000);
   if (outcome.kind !== 'stored') {
     countPills(outcome.kind);
-    refuseOutcome(received, outcome);
+    refuseOutcome({ ...received, pillId }, outcome);
     return;
   }
   const { known, replayed } = outcome;
@@ -108,6 +110,13 @@ function answer(
   if (warning !== undefined) headers.push('pill-warning', warning);
   response.writeHead(200, headers);
   response.end(OK_BODY);
+  const { partition, offset } = known;
+  answers.note(200, () => ({
+    pill_id: pillId,
+    source,
+    cursor: `${partition}-${offset}`,
+    replayed,
+  }));
 }
 
 /** Answers a dry run with what would happen, as far as this process can know it. */
@@ -127,7 +136,7 @@ function preview(
 }
 
 function refuseOutcome(
-  received: Received,
+  received: Refusable,
   outcome: Exclude<Outcome, { kind: 'stored' }>,
 ): undefined {
   switch (outcome.kind) {

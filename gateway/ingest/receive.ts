@@ -9,6 +9,7 @@ import { PROBLEMS, type ProblemCode } from '../http/problem-catalogue.ts';
 import { type ProblemMembers, problemAnswer } from '../http/problems.ts';
 import { sendProblem } from '../http/raw-answers.ts';
 import { isAmbiguous } from '../http/server.ts';
+import { answers } from './answers.ts';
 import { readDryRun } from './dry-run.ts';
 import type { Intake } from './intake.ts';
 import { HTTP_LIMITS, INGEST_LIMITS } from './limits.ts';
@@ -25,10 +26,12 @@ export interface Refusable {
   /** A dry run, which is neither stored nor counted. */
   readonly isDryRun?: boolean;
   readonly body?: Buffer;
+  /** The pill that the request carries, once it is parsed. */
+  readonly pillId?: string;
 }
 
 /** A request that is complete, within bounds, and from a known generator. */
-export interface Received extends Required<Refusable> {
+export interface Received extends Required<Omit<Refusable, 'pillId'>> {
   readonly contentType: string;
   /** When the request was complete: by the clock, and by `performance.now()`. */
   readonly receivedAt: Micros;
@@ -207,6 +210,9 @@ export function refuse(
   const headers: Record<string, string> =
     code === 'credential_invalid' ? { 'www-authenticate': 'Bearer realm="pillole ingest"' } : {};
   const answer = problemAnswer(code, { stored: 'no', ...members }, headers);
+  const { status, requestId } = answer;
+  const pill = asker.pillId;
+  answers.note(status, () => ({ request_id: requestId, code, source, pill_id: pill }));
   sendProblem(response, answer, { close: more.close === true });
 }
 

@@ -1,4 +1,5 @@
 import { GroupCommit } from '../batch/group-commit.ts';
+import { noteDependency } from '../metrics/dependencies.ts';
 import { createCounter, createHistogram, LATENCY_BUCKETS_S } from '../metrics/metrics.ts';
 import type { KafkaClient } from './kafka-client.ts';
 import type { Ack, OutRecord } from './log-record.ts';
@@ -86,8 +87,10 @@ async function openConnection(client: KafkaClient, { deadlineMs }: ProducerLimit
     /** @throws the library's error */
     async send(batch: readonly Call[]): Promise<Ack[]> {
       const started = performance.now();
-      const observe = (outcome: 'ok' | 'failed') =>
+      const observe = (outcome: 'ok' | 'failed') => {
         batchSeconds.observe({ outcome }, (performance.now() - started) / 1000);
+        noteDependency('kafka', outcome === 'ok');
+      };
       try {
         link ??= await openProduceLink(client, deadlineMs);
         const acks = await withHangLimit(link.send(batch.flatMap(({ records }) => records)));

@@ -1,3 +1,4 @@
+import { noteDependency } from '../metrics/dependencies.ts';
 import { createGauge } from '../metrics/metrics.ts';
 import type { KafkaClient } from './kafka-client.ts';
 import { openLogEnds } from './log-ends.ts';
@@ -47,6 +48,7 @@ export function watchProgress(
 
   const check = async () => {
     const known = await ends.ask();
+    noteDependency('kafka', known !== undefined);
     if (known === undefined) {
       // The log does not answer: the consumer itself reports and handles the outage.
       stalledSince = undefined;

@@ -19,7 +19,7 @@ export type MailQueue = ReturnType<typeof createMailQueue>;
 
 const dropped = createCounter({
   name: 'pillole_mails_dropped_total',
-  help: 'Mails not sent: full = queue at its bound, failed = not accepted, closed = at the stop',
+  help: 'Mails not sent: full = queue at its bound, failed = not accepted, closed = at the stop.',
   labelNames: ['reason'],
 });
 

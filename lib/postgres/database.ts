@@ -1,6 +1,7 @@
 import { Kysely, PostgresDialect, type PostgresPoolClient } from 'kysely';
 import pg from 'pg';
 import type { Log } from '../log/log.ts';
+import { noteDependency } from '../metrics/dependencies.ts';
 import { SchemaIntrospector } from './introspector.ts';
 import type { Tables } from './tables.ts';
 
@@ -102,7 +103,14 @@ export function openDatabase(options: DatabaseOptions): Database {
   pool.on('error', (error) => options.log.warn({ err: error }, 'a database connection broke'));
   // A connection that breaks in use fails its query; without a listener it also ends the process.
   pool.on('connect', (client) => client.on('error', () => {}));
-  const connect = async () => lend(await pool.connect());
+  const connect = async () => {
+    try {
+      return lend(await pool.connect());
+    } catch (error) {
+      noteDatabase(error);
+      throw error;
+    }
+  };
   const dialect = new PostgresDialect({ pool: { connect, end: () => pool.end() } });
   dialect.createIntrospector = (db) => new SchemaIntrospector(db, schemaName(options.namespace));
   return new Kysely<Tables>({ dialect });
@@ -125,8 +133,10 @@ function lend(client: pg.PoolClient): PostgresPoolClient {
       if (verb === 'commit' || (verb === 'rollback' && !/\bto\b/i.test(text))) {
         isInTransaction = false;
       }
+      noteDependency('postgres', true);
       return result;
     } catch (error) {
+      noteDatabase(error);
       if (isAnswer(error)) throw error;
       const failure = error as Error;
       const mayBeKept = verb === 'commit' || (!isInTransaction && !HARMLESS.has(verb));
@@ -143,6 +153,11 @@ function lend(client: pg.PoolClient): PostgresPoolClient {
       if (lost === undefined) client.release();
     },
   };
+}
+
+/** Notes what an error of the driver says of the server. */
+export function noteDatabase(error: unknown): void {
+  noteDependency('postgres', isAnswer(error) || !isDatabaseAway(error));
 }
 
 /** First keywords of statements that change nothing by themselves. */

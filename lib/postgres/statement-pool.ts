@@ -1,5 +1,6 @@
 import pg from 'pg';
-import { connectionConfig, type DatabaseOptions } from './database.ts';
+import { noteDependency } from '../metrics/dependencies.ts';
+import { connectionConfig, type DatabaseOptions, noteDatabase } from './database.ts';
 
 export type StatementPool = ReturnType<typeof openStatementPool>;
 
@@ -32,7 +33,14 @@ export function openStatementPool(
       values: readonly unknown[],
     ): Promise<readonly Row[]> {
       // pool.query, unlike connect and release, drops the connection of a failed statement.
-      return (await pool.query<Row>(text, [...values])).rows;
+      try {
+        const { rows } = await pool.query<Row>(text, [...values]);
+        noteDependency('postgres', true);
+        return rows;
+      } catch (error) {
+        noteDatabase(error);
+        throw error;
+      }
     },
     close: () => pool.end(),
   };

@@ -3,7 +3,7 @@ import { createGuardedServer } from '../http/guarded-server.ts';
 import { isLocalHost } from '../http/local-request.ts';
 import { isLoopback } from '../http/loopback.ts';
 import type { Log } from '../log/log.ts';
-import { metricsRegistry } from '../metrics/metrics.ts';
+import { metricsAsJson, metricsRegistry } from '../metrics/metrics.ts';
 
 /**
  * Serves /metrics (Prometheus text), /metrics.json (the same as JSON), /health (200 while the
@@ -34,7 +34,7 @@ export async function startOpsServer(options: {
       } else if (pathname === '/metrics') {
         answer(200, await metricsRegistry.metrics(), metricsRegistry.contentType);
       } else if (pathname === '/metrics.json') {
-        answer(200, JSON.stringify(await metricsRegistry.getMetricsAsJSON()));
+        answer(200, JSON.stringify(await metricsAsJson()));
       } else {
         const known = ['/metrics', '/metrics.json', '/health', '/ready'];
         answer(404, JSON.stringify({ status: 'not_found', known }));

@@ -1,6 +1,10 @@
 import { type CommonConfig, ConfigError } from '../config/config.ts';
 import { createLog, type Log } from '../log/log.ts';
 import { startOpsServer } from './ops-server.ts';
+import { registerProcessMetrics } from './process-metrics.ts';
+
+/** The settings that the lifecycle itself needs. */
+export type ProcessConfig = Pick<CommonConfig, 'logLevel' | 'metricsHost' | 'metricsPort' | 'open'>;
 
 /** The lifecycle of a process, as passed to the steps that build it. */
 export interface Lifecycle {
@@ -25,7 +29,7 @@ const STOP_DEADLINE_MS = 5_500;
  * Runs a process: builds it in order, serves /metrics, /health and /ready, stops in reverse order
  * on SIGTERM and SIGINT, and exits 1 on the first unexpected error.
  */
-export async function runProcess<C extends CommonConfig>(
+export async function runProcess<C extends ProcessConfig>(
   name: string,
   readConfig: () => C,
   build: (config: C, life: Lifecycle) => Promise<void>,
@@ -79,6 +83,7 @@ export async function runProcess<C extends CommonConfig>(
   try {
     const notReady = () =>
       built ? conditions.map((condition) => condition()).find(Boolean) : 'starting';
+    registerProcessMetrics(notReady);
     const ops = await startOpsServer({
       host: config.metricsHost,
       port: config.metricsPort,

@@ -2,6 +2,7 @@ import type { AttemptRow } from '../../domain/webhooks/deliveries/attempt-rows.t
 import type { WebhookMessage } from '../../domain/webhooks/events/webhook-message.ts';
 import { signatureOf } from '../../domain/webhooks/secrets/signature.ts';
 import type { Sender, SendResult } from '../../domain/webhooks/send/webhook-sender.ts';
+import type { Log } from '../../lib/log/log.ts';
 import { createCounter, createHistogram, LATENCY_BUCKETS_S } from '../../lib/metrics/metrics.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import type { AttemptResult } from './endpoints/attempt-result.ts';
@@ -31,10 +32,13 @@ const USER_AGENT = 'pillole-webhooks/1';
 export function createAttempter({
   sender,
   log,
+  lines,
   health,
 }: {
   readonly sender: Sender;
   readonly log: AttemptLog;
+  /** The log of the process: a line for each attempt at the level `debug`. */
+  readonly lines: Log;
   readonly health: EndpointHealth;
 }) {
   return {
@@ -68,13 +72,10 @@ export function createAttempter({
         ...line,
         attempt,
         outcome,
-        status: result.kind === 'answered' ? result.status : 0,
-        reason: judged.kind === 'delivered' ? '' : judged.reason,
-        detail: detailOf(result, judged),
-        latency_us: result.latencyUs,
-        answer: result.kind === 'answered' ? result.answer : '',
+        ...answerOf(result, judged),
         body: attempt === 1 ? message.body : '',
       });
+      logAttempt(lines, endpoint, message, { attempt, outcome });
       return judged;
     },
     /** Logs that a message became too old for its endpoint. */
@@ -96,6 +97,35 @@ export function createAttempter({
       });
     },
   };
+}
+
+/** The part of a log line that is known after the attempt. */
+function answerOf(result: SendResult, judged: Judged) {
+  return {
+    status: result.kind === 'answered' ? result.status : 0,
+    reason: judged.kind === 'failed' ? judged.reason : '',
+    detail: detailOf(result, judged),
+    latency_us: result.latencyUs,
+    answer: result.kind === 'answered' ? result.answer : '',
+  } satisfies Partial<AttemptRow>;
+}
+
+function logAttempt(
+  lines: Log,
+  { id: endpoint }: RegisteredEndpoint,
+  message: WebhookMessage,
+  of: { readonly attempt: number; readonly outcome: string },
+): void {
+  if (!lines.isLevelEnabled('debug')) return;
+  const fields = { message_id: message.id, pill_ids: pillIdsOf(message), endpoint };
+  lines.debug({ ...fields, ...of }, 'attempted');
+}
+
+/** Ids of the pills that a message carries. */
+function pillIdsOf({ pills, body }: WebhookMessage): readonly string[] {
+  if (pills === 0) return [];
+  const { data } = JSON.parse(body) as { data: { id?: string; pills?: { id: string }[] } };
+  return data.pills?.map(({ id }) => id) ?? [data.id!];
 }
 
 /** Whether a message asks for the challenge. */

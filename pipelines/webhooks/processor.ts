@@ -126,7 +126,7 @@ function openDelivery(context: WebhooksContext, isAssigned: (partition: number) 
     // First attempts and attempts of a drain run side by side: no attempt waits for a connection.
     connectionsPerEndpoint: LIMITS.inFlightMax + LIMITS.drainConcurrency,
   });
-  const attempter = createAttempter({ sender, log: attemptLog, health });
+  const attempter = createAttempter({ sender, log: attemptLog, lines: log, health });
   const nowMs = () => performance.now();
   const queues = createDeliveryQueues({ epoch, attempter, writer, share, nowMs });
   const waiting = createWaitingMessages(db, log);
@@ -175,6 +175,13 @@ async function followEndpoints(context: WebhooksContext, endpoints: EndpointRegi
     await retryUntilStop(context)('endpoints cannot be read', load).catch(() => undefined);
     endpointsGauge.set(endpoints.size);
   };
+  createGauge({
+    name: 'pillole_webhook_failing_endpoints',
+    help: 'Enabled endpoints that have failed since their last success.',
+    collect() {
+      this.set(endpoints.failing());
+    },
+  });
   await reload();
   const changes = followAccessChanges({
     databaseUrl: config.databaseUrl,

@@ -6,6 +6,7 @@ import {
   openClickHouse,
 } from '../../../lib/clickhouse/clickhouse-client.ts';
 import type { Log } from '../../../lib/log/log.ts';
+import { noteDependency } from '../../../lib/metrics/dependencies.ts';
 import type { Lifecycle } from '../../../lib/run/run-process.ts';
 import type { ApiConfig } from '../config.ts';
 import { QueryError } from './query-error.ts';
@@ -79,8 +80,14 @@ export function openSelect(clickhouse: ClickHouse, log: Log, options: SelectOpti
       abort_signal.throwIfAborted();
       const format = 'JSONEachRow';
       const request = { query, query_params, format, abort_signal, clickhouse_settings } as const;
-      return await (await clickhouse.query(request)).json<T>();
+      const rows = await (await clickhouse.query(request)).json<T>();
+      noteDependency('clickhouse', true);
+      return rows;
     } catch (error) {
+      // A statement that we have cancelled says nothing about the server.
+      if (!abort_signal.aborted) {
+        noteDependency('clickhouse', clickHouseErrorName(error) !== undefined);
+      }
       throw fail(error);
     }
   };

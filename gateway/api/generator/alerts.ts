@@ -6,6 +6,7 @@ import {
 } from '../../../domain/accounts/operator-alerts.ts';
 import type { PendingMailDeps } from '../../../domain/accounts/pending-mails.ts';
 import type { Markets } from '../../../domain/market/quiet/markets.ts';
+import { createGauge } from '../../../lib/metrics/metrics.ts';
 import { nowMicros } from '../../../lib/timing/clock.ts';
 import { runEvery } from '../../../lib/timing/run-every.ts';
 import type { LatestPill } from '../../../schemas/avro.ts';
@@ -14,6 +15,11 @@ import type { LatestView } from '../pills/latest-view.ts';
 import type { AlertSettings } from './alert-settings.ts';
 import { readOutcomes } from './outcomes.ts';
 
+const silentGenerators = createGauge({
+  name: 'pillole_generators_silent',
+  help: 'Generators without a pill for ALERT_SILENCE_S, although a market of theirs is open.',
+});
+
 const LOOK_EVERY_MS = 10_000;
 /** The rate of refusals is that of this time, and counts from so many refusals on. */
 const RATE_WINDOW_US = 600e6;
@@ -21,7 +27,10 @@ const REFUSALS_MIN = 20;
 /** A symbol without a pill for so long is not expected any more. */
 const EXPECTED_US = 7 * 86_400e6;
 
-/** Watches the generators; any number of processes may, and each episode is sent once. */
+/**
+ * Watches the generators. Episodes are sent if the settings say where; any number of processes may
+ * watch, and each episode is sent once.
+ */
 export function watchGenerators(
   of: PendingMailDeps & {
     readonly settings: AlertSettings;
@@ -32,7 +41,7 @@ export function watchGenerators(
   },
 ) {
   const { settings, view, markets, db, log } = of;
-  if (settings.address === undefined && settings.webhookUrl === undefined) return undefined;
+  const isSent = settings.address !== undefined || settings.webhookUrl !== undefined;
   const look = (name: string, run: () => Promise<unknown>) =>
     runEvery({ name, everyMs: LOOK_EVERY_MS, jitter: 0.2, log, run });
   const jobs = [
@@ -41,14 +50,18 @@ export function watchGenerators(
       if (!view.isReady() || !view.isConnected()) return;
       const pills = [...view.rows()].map(({ pill }) => pill);
       const alarms = silentSources(pills, markets, nowMicros(), settings.silenceS);
-      await updateAlerts(db, 'silent', alarms, settings);
+      silentGenerators.set(alarms.length);
+      if (isSent) await updateAlerts(db, 'silent', alarms, settings);
     }),
+  ];
+  const alerts = () => [
     look('alerts about refusals', async () => {
       const running = await alertedSources(db, 'refusals');
       await updateAlerts(db, 'refusals', await refusedSources(of, running), settings);
     }),
     look('alerts', () => sendAlerts(of, settings)),
   ];
+  if (isSent) jobs.push(...alerts());
   return { close: async () => void (await Promise.all(jobs.map((job) => job.close()))) };
 }
 

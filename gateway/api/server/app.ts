@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Meter } from '../../../domain/access/meter.ts';
 import type { Log } from '../../../lib/log/log.ts';
+import { createAnswerLog } from '../../http/answer-log.ts';
 import { openServerRefusal } from '../../http/open-server.ts';
 import { API_VERSION } from '../../http/problems.ts';
 import { refuse } from '../../http/refuse.ts';
@@ -11,6 +12,7 @@ import { addAsyncApi } from './asyncapi.ts';
 import { addCors } from './cors.ts';
 import { createGuard, type GuardOptions } from './guard.ts';
 import { addOpenApi, isReference } from './openapi.ts';
+import { countAnswer } from './request-metrics.ts';
 import { countSecurity } from './security-hook.ts';
 import { isSecure, sessionCookieName } from './session-cookie.ts';
 import { compileSchema } from './validation.ts';
@@ -43,6 +45,7 @@ export async function createApiApp(
   app.decorateRequest('generator', undefined);
   app.decorateRequest('meteredCall', undefined);
   app.decorateRequest('problemCode', undefined);
+  app.decorateRequest('problemId', undefined);
   app.decorateRequest('rawBody', undefined);
   app.decorateRequest('bodyDigests', undefined);
   app.decorateRequest('refusableAtMs', 0);
@@ -68,12 +71,30 @@ export async function createApiApp(
   nameCookie(app, options.publicUrl);
   app.addHook('onRequest', createGuard(options));
   app.addHook('onResponse', countSecurity);
+  app.addHook('onResponse', countAnswer);
+  logAnswers(app, options.log);
   giveBackAfterErrors(app, options.meter);
   await addOpenApi(app, options);
   await addAsyncApi(app, options.streamUrls);
   options.addRoutes(app);
   await app.ready();
   return app;
+}
+
+/** Logs answers with the request id that the client has seen, if the answer is a problem. */
+function logAnswers(app: FastifyInstance, log: Log): void {
+  const lines = createAnswerLog(log);
+  app.addHook('onResponse', (request, reply, done) => {
+    lines.note(reply.raw.statusCode, () => ({
+      request_id: request.problemId ?? request.id,
+      code: request.problemCode,
+      method: request.method,
+      route: request.routeOptions.url,
+      account: request.caller?.account.id,
+      ms: Math.round(reply.elapsedTime),
+    }));
+    done();
+  });
 }
 
 /** Headers of every answer, for browsers. */

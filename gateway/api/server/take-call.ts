@@ -8,9 +8,16 @@ import type {
 import { tierOf } from '../../../domain/access/entitlement.ts';
 import type { Meter } from '../../../domain/access/meter.ts';
 import { rateHeaders } from '../../../domain/access/rate-headers.ts';
+import { createCounter } from '../../../lib/metrics/metrics.ts';
 import type { Refusal } from '../../http/problems.ts';
 import { refuse } from '../../http/refuse.ts';
 import { rateRefusal } from './unmetered-limits.ts';
+
+const callsTotal = createCounter({
+  name: 'pillole_api_calls_total',
+  help: 'Calls with a limit, by the verdict of the meter.',
+  labelNames: ['outcome'] as const,
+});
 
 export type Done = (error?: Error) => void;
 
@@ -34,6 +41,7 @@ export function takeCall(
   const method = request.method === 'HEAD' ? 'GET' : request.method;
   const call = { account, keyId, endpoint: `${method} ${request.routeOptions.url}` };
   const answer = (result: MeterVerdict) => {
+    callsTotal.inc({ outcome: result.kind });
     const daily = 'daily' in result ? result.daily : meter.peek(account).daily;
     reply.headers(rateHeaders({ burst: result.burst, daily }));
     if (result.kind === 'granted') {

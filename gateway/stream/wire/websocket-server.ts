@@ -256,12 +256,15 @@ function addHttp(
   app.get('/problems', problems).get('/problems/:name', problem).any('/*', any);
 }
 
-function pageAnswer(page: object): ProblemAnswer {
+/** An answer of the few plain requests. */
+type PlainAnswer = Omit<ProblemAnswer, 'requestId'>;
+
+function pageAnswer(page: object): PlainAnswer {
   const headers = { 'content-type': 'application/json', 'cache-control': 'public, max-age=300' };
   return { status: 200, headers, body: JSON.stringify(page) };
 }
 
-function stateAnswer(status: 'ok' | 'ready' | 'not_ready', reason?: string): ProblemAnswer {
+function stateAnswer(status: 'ok' | 'ready' | 'not_ready', reason?: string): PlainAnswer {
   return {
     status: reason === undefined ? 200 : 503,
     headers: { 'content-type': 'application/json', 'cache-control': 'no-store' },
@@ -273,7 +276,7 @@ function stateAnswer(status: 'ok' | 'ready' | 'not_ready', reason?: string): Pro
  * The path of the stream without a handshake, or with a handshake of another version (RFC 9110
  * section 15.5.22, RFC 6455 section 4.4).
  */
-function upgradeRequired(): ProblemAnswer {
+function upgradeRequired(): PlainAnswer {
   const headers = { upgrade: 'websocket', 'sec-websocket-version': '13' };
   return problemAnswer('upgrade_required', {}, headers);
 }
@@ -335,7 +338,7 @@ function headerOf(req: uWS.HttpRequest, wanted: string): string {
  * client, not from the proxy that opened the connection. For the same reason the answer waits for a
  * turn: uWS cuts a connection that sends a second request before the answer to the first.
  */
-function answer(res: uWS.HttpResponse, { status, headers, body }: ProblemAnswer): void {
+function answer(res: uWS.HttpResponse, { status, headers, body }: PlainAnswer): void {
   let isGone = false;
   res.onAborted(() => {
     isGone = true;

@@ -56,6 +56,13 @@ export function createEndpointRegistry(deps: EndpointRegistryDeps) {
     get size(): number {
       return table.size();
     },
+    /** Enabled endpoints whose last attempts have failed. */
+    failing(): number {
+      const now = Date.now();
+      return table
+        .all()
+        .filter((one) => one.failingSinceMs !== undefined && one.state(now) === 'enabled').length;
+    },
   };
 }
 
@@ -92,6 +99,7 @@ function createEndpointTable(deps: EndpointRegistryDeps) {
     matching: (pill: EffectivePill) => index.matching(pill),
     get: (endpointId: string) => byId.get(endpointId)?.endpoint,
     size: () => byId.size,
+    all: () => [...byId.values()].map(({ endpoint }) => endpoint),
     ofAccount: (accountId: string) =>
       [...(byAccount.get(accountId) ?? [])].flatMap((id) => byId.get(id)?.endpoint ?? []),
     /** Replaces the endpoints of an account, or all, by the rows that were read. */

@@ -3,10 +3,17 @@ import { originOf } from '../../../domain/webhooks/endpoints/origin.ts';
 import type { DisabledReason } from '../../../domain/webhooks/endpoints/webhook-endpoint.ts';
 import { WARN_PERCENTS } from '../../../domain/webhooks/events/event-catalogue.ts';
 import type { Log } from '../../../lib/log/log.ts';
+import { createCounter } from '../../../lib/metrics/metrics.ts';
 import type { Database } from '../../../lib/postgres/database.ts';
 import type { Tables } from '../../../lib/postgres/tables.ts';
 import { type Repetition, runEvery } from '../../../lib/timing/run-every.ts';
 import type { AttemptFailure } from './attempt-result.ts';
+
+const disabledTotal = createCounter({
+  name: 'pillole_webhook_disabled_endpoints_total',
+  help: 'Endpoints that this process has disabled: failing = no success for 76 h, gone = answered 410.',
+  labelNames: ['reason'] as const,
+});
 
 interface FailingRow extends Record<'id' | 'account_id' | 'url', string> {
   readonly failing_since: Date;
@@ -66,7 +73,7 @@ export async function disableEndpoint(
   reason: Exclude<DisabledReason, 'owner'>,
   { last, since }: { readonly last?: AttemptFailure; readonly since?: Date } = {},
 ): Promise<void> {
-  await db.transaction().execute(async (tx) => {
+  const isDisabled = await db.transaction().execute(async (tx) => {
     const row = await tx
       .updateTable('webhook_endpoints')
       .set({ status: 'disabled', disabled_reason: reason })
@@ -75,7 +82,7 @@ export async function disableEndpoint(
       .$if(since !== undefined, (query) => query.where('failing_since', '=', since!))
       .returning(['id', 'account_id', 'url', 'failing_since'])
       .executeTakeFirst();
-    if (row === undefined) return;
+    if (row === undefined) return false;
     const occurrence = `${reason}/${Date.now()}`;
     const known = last && { last_status: last.status ?? null, last_reason: last.reason };
     await raiseEvent(tx, row, 'endpoint.disabled', occurrence, {
@@ -96,7 +103,9 @@ export async function disableEndpoint(
         detail: JSON.stringify({ reason }),
       })
       .execute();
+    return true;
   });
+  if (isDisabled) disabledTotal.inc({ reason });
 }
 
 /** `last_status` and `last_reason` of an event. */
