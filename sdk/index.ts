@@ -4,7 +4,8 @@ import { type ExportInfo, type ExportOptions, runExport } from './rest/export.ts
 
 export * from './exports.ts';
 export type { ExportFormat, ExportInfo, ExportOptions } from './rest/export.ts';
-export { type Receipt, type ReceiptRow, receiptOf, verifyReceipt } from './rest/receipt.ts';
+export { type ReceiptRow, receiptOf, verifyReceipt } from './rest/receipt.ts';
+export type { Receipt } from './rest/receipt-type.ts';
 
 /** `ws`, even though newer versions of Node have a WebSocket: only `ws` can be paused. */
 class PillSocket extends WebSocket {

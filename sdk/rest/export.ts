@@ -4,7 +4,7 @@ import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { PilloleError } from '../error.ts';
 import type { StreamFilter } from '../stream/stream-frames.ts';
 import { timeText } from './history-range.ts';
-import type { Receipt } from './receipt.ts';
+import type { Receipt } from './receipt-type.ts';
 import { REST_LIMITS, readAnswer } from './rest-client.ts';
 import { wait } from './retry-delay.ts';
 

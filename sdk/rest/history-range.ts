@@ -1,5 +1,5 @@
 import { PilloleError } from '../error.ts';
-import type { Receipt } from './receipt.ts';
+import type { Receipt } from './receipt-type.ts';
 import type { HistoryAsOf, HistoryPage, Pill, UnknownSymbol } from './responses.ts';
 
 export const HISTORY_LIMITS = {

@@ -1,4 +1,4 @@
-import type { Receipt } from './receipt.ts';
+import type { Receipt } from './receipt-type.ts';
 /** A pill, the same on every channel. Times are ISO 8601 in UTC with six decimals. */
 export interface Pill {
   /** Position in the log, `"<partition>-<offset>"`. */
