@@ -68,6 +68,8 @@ test('an endpoint is made, answers the challenge, gets a test, and is deleted', 
     .waitFor();
   await page.getByText(html).first().waitFor();
   await page.reload();
+  await page.getByRole('img', { name: /^Attempts by hour/ }).waitFor();
+  await page.getByText('As a table').click();
   await page.getByRole('columnheader', { name: 'Given up' }).waitFor();
   expect(await page.title()).toBe('Endpoint · pillole');
   const posted = () => receiver.at('/desk').filter(({ type }) => type === 'endpoint.test');
