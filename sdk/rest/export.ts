@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { PilloleError } from '../error.ts';
-import type { StreamFilter } from '../stream/stream-frames.ts';
 import { timeText } from './history-range.ts';
 import type { Receipt } from './receipt-type.ts';
 import { REST_LIMITS, readAnswer } from './rest-client.ts';
@@ -23,7 +22,13 @@ export interface ExportOptions {
   readonly to: string | Date;
   /** All by default. */
   readonly symbols?: readonly string[];
-  readonly filter?: StreamFilter;
+  /** Only pills that pass it. */
+  readonly filter?: {
+    readonly min_confidence?: number;
+    readonly min_spread?: number;
+    readonly max_spread?: number;
+    readonly states?: readonly string[];
+  };
   /** `parquet` by default. */
   readonly format?: ExportFormat;
   /** The file, which is written beside and renamed. */
