@@ -43,6 +43,7 @@ const FILES = {
   peppers: 'domain/access/pepper.ts',
   producer: 'lib/kafka/producer.ts',
   progress: 'lib/kafka/progress-watch.ts',
+  config: 'lib/config/config.ts',
   proxies: 'gateway/http/client-address.ts',
   provision: 'deploy/provision.ts',
   rehash: 'domain/access/key-rehash.ts',
