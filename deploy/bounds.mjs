@@ -52,6 +52,7 @@ const FILES = {
   producer: 'lib/kafka/producer.ts',
   metricList: 'deploy/observability/metric-list.ts',
   progress: 'lib/kafka/progress-watch.ts',
+  config: 'lib/config/config.ts',
   proxies: 'gateway/http/client-address.ts',
   provision: 'deploy/provision.ts',
   rehash: 'domain/access/key-rehash.ts',

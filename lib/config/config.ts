@@ -1,4 +1,12 @@
+import { readFileSync, statSync } from 'node:fs';
 import { isLoopback } from '../http/loopback.ts';
+
+/** Settings that hold a secret. A file named by `<NAME>_FILE` may hold the value instead. */
+const SECRETS: ReadonlySet<string> = new Set([
+  ...['DATABASE_URL', 'CLICKHOUSE_URL', 'SMTP_URL', 'INGEST_CREDENTIAL'],
+  ...['WEBHOOK_EGRESS_PROXY', 'ALERT_WEBHOOK_URL'],
+]);
+const SECRET_FILE_BYTES_MAX = 65_536;
 
 /** Reads the settings of one process from the environment, and collects every fault. */
 export interface ConfigReader {
@@ -25,7 +33,16 @@ export function readConfig<T>(env: NodeJS.ProcessEnv, read: (reader: ConfigReade
     faults.push(fault);
     return value;
   };
-  const get = (name: string) => (env[name] === '' ? undefined : env[name]);
+  const given = (name: string) => (env[name] === '' ? undefined : env[name]);
+  const get = (name: string): string | undefined => {
+    const file = SECRETS.has(name) ? given(`${name}_FILE`) : undefined;
+    if (file === undefined) return given(name);
+    if (given(name) !== undefined) {
+      return fail(`${name} and ${name}_FILE are both set; set one of them`, '');
+    }
+    const secret = readSecret(file);
+    return secret.ok ? secret.value : fail(`${name}_FILE: ${secret.reason}`, '');
+  };
   const reader: ConfigReader = {
     text(name, fallback) {
       return get(name) ?? fallback ?? fail(`${name} is not set`, '');
@@ -49,6 +66,26 @@ export function readConfig<T>(env: NodeJS.ProcessEnv, read: (reader: ConfigReade
   const config = read(reader);
   if (faults.length > 0) throw new ConfigError(`${faults.join('; ')}.`);
   return config;
+}
+
+/** The only line of a file; the reason never repeats the content. */
+function readSecret(
+  file: string,
+): { readonly ok: true; readonly value: string } | { readonly ok: false; readonly reason: string } {
+  try {
+    if (statSync(file).size > SECRET_FILE_BYTES_MAX) {
+      return { ok: false, reason: `${file} is larger than ${SECRET_FILE_BYTES_MAX} bytes` };
+    }
+    const value = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
+    if (value === '') return { ok: false, reason: `${file} is empty` };
+    if (/[\r\n]/.test(value)) return { ok: false, reason: `${file} has more than one line` };
+    return { ok: true, value };
+  } catch (error) {
+    return {
+      ok: false,
+      reason: `${file} cannot be read (${(error as NodeJS.ErrnoException).code})`,
+    };
+  }
 }
 
 export interface CommonConfig {
