@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import type { ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { readDedicatedConfig } from '../../gateway/dedicated/config.ts';
 import { readStreamConfig } from '../../gateway/stream/config.ts';
 import { packageRoot, packageVersion } from '../../lib/files/package-root.ts';
@@ -183,6 +183,13 @@ test('without an autoscaler a deployment has replicas; with one it has none', ()
       policies: [{ type: 'Pods', value: 1, periodSeconds: 300 }],
     });
   }
+});
+
+test('autoscalers ask for metrics that the processes have', () => {
+  const code = ['lib/kafka/progress-watch.ts', 'gateway/stream/metrics.ts'];
+  const text = code.map((file) => readFileSync(path.join(packageRoot, file), 'utf8')).join();
+  const { metrics } = parse(readFileSync(path.join(CHART, 'values.yaml'), 'utf8'));
+  for (const name of Object.values(metrics)) expect(text).toContain(`'${name}'`);
 });
 
 test('sockets pass the ingress with long time-outs', () => {
