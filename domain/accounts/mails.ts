@@ -147,7 +147,6 @@ function footerOf(
   data: Readonly<Record<string, unknown>>,
   publicUrl: string,
 ): string {
-  const endpoint = `${publicUrl}/api/webhooks/${data.endpoint}`;
   switch (type) {
     case 'account.closed':
       return (
@@ -178,17 +177,8 @@ function footerOf(
         'If the status is suspended, the account has no access yet: reply to this mail.'
       );
     case 'endpoint.failing':
-      return (
-        'Please repair the receiver. One message answered with 2xx resets the countdown. See the\n' +
-        `answers to recent messages: GET ${endpoint}/attempts.`
-      );
     case 'endpoint.disabled':
-      return (
-        'No messages are sent to the endpoint any more. Repair the receiver; its recent answers are at\n' +
-        `GET ${endpoint}/attempts. Then enable the endpoint: PATCH ${endpoint}\n` +
-        `'{"status":"enabled"}'. Once it has answered the test message, have the missed messages sent:\n` +
-        `POST ${endpoint}/recover.`
-      );
+      return endpointFooterOf(type, `${publicUrl}/api/webhooks/${data.endpoint}`);
     case 'password.changed':
       return (
         'All sessions were signed out; your keys keep working. If it was you,\n' +
@@ -218,6 +208,24 @@ function footerOf(
     default:
       return `Your plan and usage: GET ${publicUrl}/api/account, GET ${publicUrl}/api/usage.`;
   }
+}
+
+function endpointFooterOf(
+  type: 'endpoint.failing' | 'endpoint.disabled',
+  endpoint: string,
+): string {
+  if (type === 'endpoint.failing') {
+    return (
+      'Please repair the receiver. One message answered with 2xx resets the countdown. See the\n' +
+      `answers to recent messages: GET ${endpoint}/attempts.`
+    );
+  }
+  return (
+    'No messages are sent to the endpoint any more. Repair the receiver; its recent answers are at\n' +
+    `GET ${endpoint}/attempts. Then enable the endpoint: PATCH ${endpoint}\n` +
+    `'{"status":"enabled"}'. Once it has answered the test message, have the missed messages sent:\n` +
+    `POST ${endpoint}/recover.`
+  );
 }
 
 function counted(count: unknown, noun: string): string {

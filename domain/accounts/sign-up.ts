@@ -80,21 +80,12 @@ export function createSignUp(state: UsersState) {
     async verifyEmail(token: string, proof: SignUpProof): Promise<Verified> {
       const known = await userOfToken(db, token, 'verify_email');
       if (known === undefined) return { kind: 'invalid' };
-      let { password_hash: hash } = known;
-      if (proof.sessionUserId !== known.id) {
-        if (proof.password === undefined) return { kind: 'unproven' };
-        const checked = await checkAgain(state, known.id, proof.password, proof.address);
-        if (checked.kind === 'refused') {
-          noteRefusedSignIn(known, 'password_wrong', proof.address);
-          return { kind: 'unproven' };
-        }
-        if (checked.kind !== 'ok') return checked;
-        hash = checked.hash;
-      }
+      const proven = await proveSignUp(state, known, proof);
+      if (proven.kind !== 'ok') return proven;
       return inTurn(db, known.id, async (tx): Promise<Verified> => {
         const user = await lockUser(tx, known.id);
         // A new password would have ended the session, and voided the token.
-        if (user?.password_hash !== hash) return { kind: 'invalid' };
+        if (user?.password_hash !== proven.hash) return { kind: 'invalid' };
         if ((await useMailToken(tx, token, 'verify_email')) === undefined) {
           return { kind: 'invalid' };
         }
@@ -114,6 +105,22 @@ export function createSignUp(state: UsersState) {
       return { kind: 'ok' };
     },
   };
+}
+
+/** Checks that the sender of a token has the session or the password of the sign-up. */
+async function proveSignUp(
+  state: UsersState,
+  user: { readonly id: string; readonly accountId: string; readonly password_hash: string },
+  { sessionUserId, password, address }: SignUpProof,
+): Promise<
+  { readonly kind: 'ok'; readonly hash: string } | { readonly kind: 'unproven' } | Limited
+> {
+  if (sessionUserId === user.id) return { kind: 'ok', hash: user.password_hash };
+  if (password === undefined) return { kind: 'unproven' };
+  const checked = await checkAgain(state, user.id, password, address);
+  if (checked.kind !== 'refused') return checked;
+  noteRefusedSignIn(user, 'password_wrong', address);
+  return { kind: 'unproven' };
 }
 
 export async function setVerified(

@@ -68,7 +68,9 @@ describe('pages of other origins', () => {
       origin: DESK,
       credentials: undefined,
       methods: 'GET, HEAD',
-      allowed: 'X-API-Key, Content-Type, If-None-Match',
+      allowed:
+        'X-API-Key, Content-Type, If-None-Match, ' +
+        'Authorization, Signature, Signature-Input, Content-Digest',
       maxAge: '7200',
       vary: 'Origin',
     });
