@@ -179,10 +179,10 @@ describe('a token', () => {
     await switchOn(other, base, own, () => bearer(token));
     const socket = connect('/api/stream', bearer(token));
     expect(await socket.first()).toMatchObject({ type: 'welcome' });
-    const { account } = (await other.send('GET', '/api/account')).body;
+    const { id } = (await other.send('GET', '/api/account')).body;
     const db = openTestDatabase(accounts.namespace);
     const update = db.updateTable('accounts').set({ status: 'suspended' });
-    await update.where('id', '=', account).execute();
+    await update.where('id', '=', id).execute();
     await db.destroy();
     expect(await socket.closed).toBe(4510);
     await waitFor('the token to be refused', async () => {
