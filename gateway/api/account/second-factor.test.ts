@@ -250,11 +250,17 @@ describe('a session that has not proved the second factor for 10 minutes', () =>
     'DELETE /api/account',
     'DELETE /api/second-factor',
     'PATCH /api/keys/{id}',
+    'PATCH /api/manager/authentication',
+    'PATCH /api/manager/authentication/keys/{id}',
+    'PATCH /api/manager/authentication/schemes/{id}',
     'PATCH /api/subscription',
     'PATCH /api/webhooks/{id}',
     'POST /api/billing/test/checkouts/{id}',
     'POST /api/keys',
     'POST /api/keys/{id}/rotate',
+    'POST /api/manager/authentication/schemes/{id}/trial',
+    'POST /api/manager/authentication/signature-schemes',
+    'POST /api/manager/authentication/token-schemes',
     'POST /api/password',
     'POST /api/second-factor/recovery-codes',
     'POST /api/subscription/cancel',
@@ -265,7 +271,7 @@ describe('a session that has not proved the second factor for 10 minutes', () =>
   ];
 
   test('cannot change keys, secrets, payment or the account; any proof lasts 10 minutes', async () => {
-    const owner = await withFactor('eli', 'pro');
+    const owner = await withFactor('eli', 'institutional');
     const { customer, secret } = owner;
     const { body: document } = await customer.send('GET', '/openapi.json');
     const documented = Object.entries<Record<string, object>>(document.paths).flatMap(

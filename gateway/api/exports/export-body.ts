@@ -1,11 +1,12 @@
 import { Type } from 'typebox';
 import type { ExportRow } from '../../../domain/exports/export-jobs.ts';
-import { formatTimestamp, parseTimestamp } from '../../../schemas/timestamp.ts';
+import { formatTimestamp } from '../../../schemas/timestamp.ts';
 import { timeText } from '../../http/answer-body.ts';
+import type { ParameterFault } from '../../http/parameter-fault.ts';
 import type { Parsed } from '../server/parameters.ts';
 import { RECEIPT_MEMBERS } from '../server/receipt-schema.ts';
 import { MaybeTime, orNull, strict, symbolOf, Time, timeOf } from '../server/schemas.ts';
-import { orderFaults } from '../server/time-range.ts';
+import { orderFaults, readTime } from '../server/time-range.ts';
 import { EXPORT_FORMAT_NAMES, type ExportFormat, formatSpec } from './export-formats.ts';
 import type { ExportRange, StoredRequest } from './export-query.ts';
 import { EXPORT_LIMITS } from './limits.ts';
@@ -112,8 +113,11 @@ interface ExportBody {
 /** @returns the request, or the faults of its range */
 export function readExportBody(body: ExportBody): Parsed<StoredRequest> {
   const { symbols, filter = {}, format } = body;
-  const [from, to] = [microsOf(body.from), microsOf(body.to)];
-  const faults = orderFaults({ since: from, until: to });
+  const faults: ParameterFault[] = [];
+  const from = readTime('from', body.from, faults);
+  const to = readTime('to', body.to, faults);
+  if (from === undefined || to === undefined) return { ok: false, faults };
+  faults.push(...orderFaults({ since: from, until: to }));
   if (faults.length > 0) return { ok: false, faults };
   const range: ExportRange = {
     ...{ from, to, symbols, states: filter.states },
@@ -121,13 +125,6 @@ export function readExportBody(body: ExportBody): Parsed<StoredRequest> {
     maxSpread: filter.max_spread,
   };
   return { ok: true, value: { format, range } };
-}
-
-/** The schema has checked the form. */
-function microsOf(text: string): number {
-  const parsed = parseTimestamp(text);
-  if (!parsed.ok) throw new Error(`${text} was not checked.`);
-  return parsed.micros;
 }
 
 /** An export of a customer. @param link of the file, for one that is done */

@@ -40,7 +40,7 @@ beforeAll(async () => {
   accounts = await openAccountApi();
   const customer = await accounts.customer('faults', 'institutional');
   const made = await waitFor('a key', async () => {
-    const scopes = ['read', 'stream', 'support', 'webhooks:read', 'webhooks:write'];
+    const scopes = ['read', 'stream', 'exports', 'support', 'webhooks:read', 'webhooks:write'];
     const { status, body } = await customer.send('POST', '/api/keys', { name: 'all', scopes });
     return status === 201 && body;
   });
