@@ -135,11 +135,16 @@ class Exporter:
         folder = tempfile.TemporaryDirectory(prefix="pillole-") if path is None else None
         target = Path(folder.name, info["file"]["name"]) if folder is not None else Path(path or "")
         part = target.with_name(f"{target.name}.{info['id']}.part")
-        self._download(info, part)
-        export = Export(part, info, folder)
-        if verify:
-            export.verify_receipt()
-        os.replace(part, target)
+        try:
+            self._download(info, part)
+            export = Export(part, info, folder)
+            if verify:
+                export.verify_receipt()
+            os.replace(part, target)
+        except BaseException:
+            # Another attempt makes an export of its own, so nothing would continue this file.
+            part.unlink(missing_ok=True)
+            raise
         export.path = target
         return export
 
@@ -200,7 +205,6 @@ class Exporter:
             while chunk := written.read(CHUNK_BYTES):
                 digest.update(chunk)
         if digest.hexdigest() != file["sha256"]:
-            part.unlink()
             message = "The file has another SHA-256 than the export: download it again."
             raise PilloleError("checksum_mismatch", message)
 
