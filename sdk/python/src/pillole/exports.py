@@ -16,7 +16,7 @@ import msgspec
 
 from .errors import PilloleError
 from .receipt import verify_receipt
-from .rest import read_answer
+from .rest import Answer, BodyReader, read_answer
 
 if TYPE_CHECKING:
     import pandas
@@ -176,9 +176,13 @@ class Exporter:
 
     def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         url = f"{self._origin}{path}"
-        answer: httpx.Response | httpx.HTTPError
+        answer: Answer | httpx.HTTPError
         try:
-            answer = self._http.request(method, url, headers=self._headers, json=body)
+            reader = BodyReader()
+            with self._http.stream(method, url, headers=self._headers, json=body) as response:
+                for part in response.iter_bytes():
+                    reader.add(part)
+                answer = reader.answer_of(response)
         except httpx.HTTPError as error:
             answer = error
         value: dict[str, Any] = msgspec.json.decode(read_answer(url, answer))
