@@ -112,8 +112,12 @@ def _arrow_parts(table: Any, epoch: str) -> Iterator[_Part]:
     if "epoch" not in table.column_names:
         table = table.append_column("epoch", pa.array([epoch] * table.num_rows, pa.string()))
     for batch in table.select(list(_NAMES)).to_batches(max_chunksize=_BATCH_ROWS):
+        if batch.num_rows == 0:
+            continue
         texts = {name: _arrow_text(batch.column(name), name) for name in _NAMES}
-        texts["epoch"] = pc.fill_null(texts["epoch"], epoch)
+        current = pa.scalar(epoch, pa.large_string())
+        stated = pc.not_equal(pc.fill_null(texts["epoch"], ""), "")
+        texts["epoch"] = pc.if_else(stated, texts["epoch"], current)
         line_feed = pa.scalar("\n", pa.large_string())
         joined = pc.binary_join_element_wise(*(texts[name] for name in _NAMES), line_feed)
         cursor = pc.split_pattern(texts["cursor"], "-", max_splits=1)
@@ -136,7 +140,7 @@ def _arrow_text(column: Any, name: str) -> Any:
         column = pc.cast(column, pa.float64()).view(pa.uint64())
     elif pa.types.is_timestamp(column.type):
         column = pc.cast(pc.cast(column, pa.timestamp("us", tz=column.type.tz)), pa.int64())
-    elif name == "timestamp":
+    elif name == "timestamp" and not pa.types.is_integer(column.type):
         column = pa.array([_micros(one) for one in column.to_pylist()], pa.int64())
     return pc.cast(column, pa.large_string())
 
