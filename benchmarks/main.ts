@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { ACCESS } from './access/access-bench.ts';
 import { ANALYTICS } from './analytics/analytics-bench.ts';
+import { BULK } from './bulk/bulk-bench.ts';
 import { CLIENTS } from './clients/clients-bench.ts';
 import { addCompareCommands } from './compare/compare.ts';
 import { CONSOLE } from './console/console-bench.ts';
@@ -21,7 +22,18 @@ const endToEnd = { scenario: END_TO_END, overrides: { ownStack: true } };
 addAll(program, [{ scenario: INGEST }, endToEnd, { scenario: START }], say);
 for (const scenario of [INGEST, END_TO_END, START]) addScenario(program, scenario, say);
 addCompareCommands(program, say);
-const further = [ACCESS, FANOUT, ANALYTICS, CLIENTS, CONSOLE, DEDICATED, SCALING, TURNS, WEBHOOKS];
+const further = [
+  ACCESS,
+  FANOUT,
+  ANALYTICS,
+  BULK,
+  CLIENTS,
+  CONSOLE,
+  DEDICATED,
+  SCALING,
+  TURNS,
+  WEBHOOKS,
+];
 for (const scenario of further) {
   addScenario(program, scenario, say);
 }

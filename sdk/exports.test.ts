@@ -154,6 +154,23 @@ with Client(key, api_url=url) as client:
         raise SystemExit("a missing pill was not noticed")
     except PilloleError as error:
         assert error.code == "receipt_mismatch"
+class Changing(httpx.HTTPTransport):
+    def handle_request(self, request):
+        answer = super().handle_request(request)
+        if "/file?" not in str(request.url): return answer
+        data = bytearray(b"".join(answer.stream))
+        data[50] ^= 1
+        return httpx.Response(answer.status_code, stream=Broken(bytes(data)))
+
+before = os.listdir(folder)
+with Client(key, api_url=url) as client:
+    client._http = httpx.Client(transport=Changing())
+    try:
+        client.export(start, end, path=os.path.join(folder, "f.parquet"))
+        raise SystemExit("another content was not noticed")
+    except PilloleError as error:
+        assert error.code == "checksum_mismatch"
+assert os.listdir(folder) == before
 with Client(key, api_url=url) as client:
     for format in ("arrow", "csv.gz", "ndjson.zst"):
         other = client.export(start, end, format=format, verify=True)

@@ -1,24 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { waitUntil } from '../../deploy/local/wait-until.ts';
 import { requireTopicSettings } from '../../lib/kafka/topic-settings.ts';
 import { createSchemaClient } from '../../schemas/registry.ts';
-import { makePill, openBenchKafka, type PillsLog, writePills } from '../harness/bench-pills.ts';
+import { makePill, openBenchKafka, writePills } from '../harness/bench-pills.ts';
 import { waitForArrivals } from '../harness/cells.ts';
 import { type Column, fixed, grouped, percentileColumns, table } from '../harness/columns.ts';
 import { cpuSecondsOf } from '../harness/cpu.ts';
 import type { Report } from '../harness/results.ts';
 import { flag, type OptionsOf, onStage, type Scenario } from '../harness/scenario.ts';
 import type { Stage } from '../harness/stage.ts';
+import { writeLivePills } from './live-pills.ts';
 import { openPillTable, SYMBOLS } from './pill-table.ts';
-import {
-  type Api,
-  openApi,
-  type QueryName,
-  queryApi,
-  queryBare,
-  runQuestions,
-  verify,
-} from './questions.ts';
+import { openApi, type QueryName, queryApi, queryBare, runQuestions, verify } from './questions.ts';
 
 const FLAGS = {
   sinkPills: flag.whole('pills in the log for the sink', 10_000, 10_000_000, 500_000),
@@ -36,10 +28,7 @@ const SETTLE_MS = 2_000;
 const WARM_SHARE = 0.1;
 const SINK_MAX_MS = 3_600_000;
 const STALLED_MS = 60_000;
-const LIVE_SYMBOLS = 50;
-const LIVE_PILLS = 2_000;
 const OLD_IDS = 2_000;
-const REACHED_MAX_MS = 30_000;
 
 export const ANALYTICS: Scenario<Options> = {
   name: 'analytics',
@@ -176,19 +165,4 @@ async function measureSink(stage: Stage, pills: number) {
   const rows = pills - from.rows;
   // CPU µs a row of the sink's process, its start included.
   return { rows, seconds, rowsPerS: rows / seconds, cpuMicros: (cpuS * 1e6) / pills };
-}
-
-/**
- * Writes pills to the log under symbols that the filled table does not have: market verify judges
- * live pills, and answers `unknown` where no sink follows the log.
- */
-async function writeLivePills(log: PillsLog, api: Api) {
-  const live = Array.from({ length: LIVE_PILLS }, (_, n) => {
-    return { symbol: `LIVE.${n % LIVE_SYMBOLS}`, id: `live-${n}` };
-  });
-  await writePills(log, live.length, (n) => makePill(live[n]!.id, live[n]!.symbol, n));
-  // The sink has stored all pills once the answer about the last pill is certain.
-  const isReached = () => verify(api, live.at(-1)!);
-  await waitUntil('the sink', isReached, { timeoutMs: REACHED_MAX_MS, intervalMs: 200 });
-  return live;
 }

@@ -156,6 +156,21 @@ describe.each(VALUES)('the chart with the values %s', (values) => {
     }
   });
 
+  test('the pods of the API, and no others, have the folder of exports', () => {
+    const one = workload(values, 'api');
+    const folder = environmentOf(one).EXPORTS_FOLDER;
+    expect(at(containerOf(one), 'volumeMounts')).toContainEqual({
+      name: 'exports',
+      mountPath: folder,
+    });
+    const volume =
+      values === 'single'
+        ? { emptyDir: { sizeLimit: '60Gi' } }
+        : { persistentVolumeClaim: { claimName: 'pillole-exports' } };
+    expect(at(podOf(one), 'volumes')).toContainEqual({ name: 'exports', ...volume });
+    expect(JSON.stringify(workload(values, 'stream'))).not.toContain('exports');
+  });
+
   test('the migrations are a job of the version, before the pods', () => {
     const job = rendered.get(values)!.find(({ kind }) => kind === 'Job')!;
     const tag = values === 'external' ? '0-1-0-rc-1' : packageVersion.replaceAll('.', '-');
@@ -205,10 +220,14 @@ test('sockets pass the ingress with long time-outs', () => {
 test.each([
   ['drain.graceS=22', 'drain: sleepS + closesS + endS is 22 s, so graceS must be more than 22'],
   ['drain.sleepS=25', 'graceS must be more than 37, not 30'],
+  ['processes.api.replicas=2', 'exports.claim is required while the API may have several pods'],
   ['addresses.stream=', 'addresses.stream is required'],
   ['engines.kafkaBrokers=', 'engines.kafkaBrokers is required'],
   ['engines.networks=null', 'engines.networks is required'],
-  ['processes.api.autoscaling.enabled=true,processes.api.autoscaling.max=1', 'max is below min'],
+  [
+    'exports.claim=x,processes.api.autoscaling.enabled=true,processes.api.autoscaling.max=1',
+    'max is below min',
+  ],
 ])('%s fails the rendering with a sentence', async (setting, sentence) => {
   await expect(template('single', '--set', setting)).rejects.toThrow(sentence);
 });

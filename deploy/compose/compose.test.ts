@@ -25,6 +25,7 @@ interface Service {
   readonly profiles?: readonly string[];
   readonly networks?: unknown;
   readonly read_only?: boolean;
+  readonly volumes?: readonly string[];
 }
 
 const HERE = path.join(packageRoot, 'deploy/compose');
@@ -86,6 +87,14 @@ describe('compose.yaml', () => {
     readPepper(env.KEY_PEPPER_FILE!);
     // The reader is what accepts it: without the brokers, it refuses.
     expect(() => read({ ...env, KAFKA_BROKERS: '' })).toThrow('KAFKA_BROKERS is not set');
+  });
+
+  test('gives the API a volume for exports, on a folder that nobody of the image may write', () => {
+    const { exportsFolder } = readApiConfig(environmentOf(services.api!));
+    expect(services.api!.volumes).toEqual([`exports:${exportsFolder}`]);
+    expect(compose.volumes).toHaveProperty('exports');
+    const base = readFileSync(path.join(packageRoot, 'deploy/image/base.sh'), 'utf8');
+    expect(base).toMatch(new RegExp(`^chmod 1777 .*"\\$target${exportsFolder}"$`, 'm'));
   });
 
   test('opens nothing: generators need credentials, and no tier is free', () => {
@@ -164,7 +173,10 @@ describe('compose.yaml', () => {
 });
 
 /** Loads the file as compose does: anchors, merges, then variables, of which some are required. */
-function load(variables: Readonly<Record<string, string>>): { services: Record<string, Service> } {
+function load(variables: Readonly<Record<string, string>>): {
+  services: Record<string, Service>;
+  volumes: object;
+} {
   const fill = (text: string) =>
     text.replaceAll(
       /\$\{(\w+):([-?])([^}]*)\}/g,

@@ -32,6 +32,8 @@ cp "$work/ca-certificates.crt" "$target/etc/ssl/certs/ca-certificates.crt"
 printf 'root:x:0:0:root:/:/nonexistent\nnobody:x:65534:65534:nobody:/nonexistent:/nonexistent\n' \
   >"$target/etc/passwd"
 printf 'root:x:0:\nnogroup:x:65534:\n' >"$target/etc/group"
-chmod 1777 "$target/tmp"
+# A new volume takes the mode of the folder that it is mounted on: nobody writes exports there.
+mkdir -p "$target/var/lib/pillole/exports"
+chmod 1777 "$target/tmp" "$target/var/lib/pillole/exports"
 # One date for every file, so that two builds of equal packages are equal.
 find "$target" -exec touch --no-dereference --date=@0 {} +

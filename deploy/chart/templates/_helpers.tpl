@@ -25,6 +25,11 @@ app.kubernetes.io/component: {{ .name }}
 {{- if and .Values.networkPolicies (not .Values.engines.networks) -}}
 {{- fail "engines.networks is required while networkPolicies is true, e.g. [10.0.0.0/16]" -}}
 {{- end -}}
+{{- $api := .Values.processes.api -}}
+{{- $several := or (gt (int $api.replicas) 1) $api.autoscaling.enabled -}}
+{{- if and $several (not .Values.exports.claim) -}}
+{{- fail "exports.claim is required while the API may have several pods: all of them must see the same files. Name a ReadWriteMany claim, or set processes.api.replicas=1." -}}
+{{- end -}}
 {{- range $name, $process := .Values.processes -}}
 {{- if and $process.autoscaling.enabled (lt (int $process.autoscaling.max) (int $process.autoscaling.min)) -}}
 {{- fail (printf "processes.%s.autoscaling: max is below min." $name) -}}

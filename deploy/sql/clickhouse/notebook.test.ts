@@ -34,9 +34,6 @@ const SESSIONS = [
 ] as const;
 const MARKET = { seed: 11, pillsPerS: 1, from: 8, hours: 8 };
 
-/** So few that the day comes in several parts. */
-const PART_ROWS = 10_000;
-
 interface Cell {
   readonly cell_type: string;
   readonly source: readonly string[];
@@ -133,7 +130,6 @@ test('the notebook goes from nothing to its plots, with the client, ClickHouse a
     PILLOLE_STACK: folder,
     PILLOLE_DAY: day,
     PILLOLE_DATABASE: analyst.database,
-    PILLOLE_PART_ROWS: String(PART_ROWS),
   };
   const { stdout } = await run(made.python, args, { cwd: folder, env, timeout: 280_000 }).catch(
     ({ stderr, stdout: said }) => {
@@ -143,9 +139,9 @@ test('the notebook goes from nothing to its plots, with the client, ClickHouse a
   expect(await readdir(plots)).toHaveLength(4);
   const total = analyst.pills.length.toLocaleString('en-US');
   expect(stdout).toContain(`${day} 00:00 JST to `);
-  // The same pills by both ways.
-  const parts = Math.floor(analyst.pills.length / PART_ROWS) + 1;
-  expect(stdout).toContain(`${total} pills in ${parts} file(s)`);
+  // The same pills in the export, whose receipt was verified, and in DuckDB.
+  expect(stdout).toMatch(new RegExp(`^${total} pills up to .+, digest [0-9a-f]{64}$`, 'm'));
+  expect(stdout).toMatch(new RegExp(`^${total} pills in exp_\\w+\\.parquet; `, 'm'));
   expect(stdout).toMatch(new RegExp(`'all': ${analyst.pills.length}\\b`));
   // Hours of Tokyo: with those of UTC the first would be 23.
   expect(stdout).toMatch(/^hour +\n8 /m);

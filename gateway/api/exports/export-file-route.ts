@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
@@ -78,6 +79,12 @@ async function sendFile(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const length = Number(row.bytes);
+  const file = path.join(folder, row.file!);
+  // For example, it was in a folder that ended with its container.
+  if ((await stat(file).catch(() => undefined))?.size !== length) {
+    const detail = 'The file is no longer there: make the export again.';
+    return refuse(reply, 'object_not_found', { detail });
+  }
   const etag = `"${row.sha256}"`;
   const { extension, mediaType } = formatSpec((row.request as { format?: ExportFormat }).format!);
   reply
@@ -104,5 +111,5 @@ async function sendFile(
   reply.type(mediaType).header('content-length', end - start + 1);
   if (request.method === 'HEAD') return reply.send();
   // A file that ends early is shorter than announced, which every client notices.
-  return reply.send(createReadStream(path.join(folder, row.file!), { start, end }));
+  return reply.send(createReadStream(file, { start, end }));
 }

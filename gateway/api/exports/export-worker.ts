@@ -4,6 +4,7 @@ import path from 'node:path';
 import { entitlementOf } from '../../../domain/access/entitlement.ts';
 import type { Keyring } from '../../../domain/access/keyring.ts';
 import { createExportClaims, type ExportRow } from '../../../domain/exports/export-jobs.ts';
+import { clickHouseErrorName } from '../../../lib/clickhouse/clickhouse-client.ts';
 import type { Log } from '../../../lib/log/log.ts';
 import type { Database } from '../../../lib/postgres/database.ts';
 import { runEvery } from '../../../lib/timing/run-every.ts';
@@ -22,8 +23,11 @@ interface WorkerDeps extends WriterDeps {
   readonly log: Log;
 }
 
-/** Files without a row are deleted when they are this old: a row may be about to name them. */
-const ORPHAN_MS = 60_000;
+/**
+ * Files without a row are deleted when they have not grown for this long: a row may be about to name
+ * them. The statements of a slice take 75 s at most.
+ */
+const ORPHAN_MS = 120_000;
 
 /**
  * Writes exports, one at a time in each process. Processes claim rows by a lease: an export whose
@@ -118,7 +122,7 @@ async function writeOne(
   } catch (error) {
     if (signal.aborted) await claims.release(id);
     else if (error instanceof ExportFailure) await claims.fail(id, error.problem);
-    else if (error instanceof QueryError && error.kind !== 'heavy') {
+    else if (error instanceof QueryError && !isFinal(error, attempts)) {
       await claims.release(id);
       throw error; // logged; the next run tries again
     } else {
@@ -128,6 +132,15 @@ async function writeOne(
   } finally {
     clearInterval(confirming);
   }
+}
+
+/**
+ * Whether another attempt is useless: the statements are too heavy, or the engine has answered each
+ * attempt with an error. An engine that is busy or away is waited for.
+ */
+function isFinal({ kind, cause }: QueryError, attempts: number): boolean {
+  if (kind !== 'unavailable') return kind === 'heavy';
+  return clickHouseErrorName(cause) !== undefined && attempts >= EXPORT_LIMITS.attemptsMax;
 }
 
 /** Deletes files that no row names: of dead processes, removed exports and erased accounts. */

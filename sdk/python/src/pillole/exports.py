@@ -16,7 +16,7 @@ import msgspec
 
 from .errors import PilloleError
 from .receipt import verify_receipt
-from .rest import Answer, read_answer
+from .rest import Answer, BodyReader, read_answer
 
 if TYPE_CHECKING:
     import pandas
@@ -135,11 +135,16 @@ class Exporter:
         folder = tempfile.TemporaryDirectory(prefix="pillole-") if path is None else None
         target = Path(folder.name, info["file"]["name"]) if folder is not None else Path(path or "")
         part = target.with_name(f"{target.name}.{info['id']}.part")
-        self._download(info, part)
-        export = Export(part, info, folder)
-        if verify:
-            export.verify_receipt()
-        os.replace(part, target)
+        try:
+            self._download(info, part)
+            export = Export(part, info, folder)
+            if verify:
+                export.verify_receipt()
+            os.replace(part, target)
+        except BaseException:
+            # Another attempt makes an export of its own, so nothing would continue this file.
+            part.unlink(missing_ok=True)
+            raise
         export.path = target
         return export
 
@@ -173,8 +178,11 @@ class Exporter:
         url = f"{self._origin}{path}"
         answer: Answer | httpx.HTTPError
         try:
-            response = self._http.request(method, url, headers=self._headers, json=body)
-            answer = Answer(response.status_code, response.headers, response.content)
+            reader = BodyReader()
+            with self._http.stream(method, url, headers=self._headers, json=body) as response:
+                for part in response.iter_bytes():
+                    reader.add(part)
+                answer = reader.answer_of(response)
         except httpx.HTTPError as error:
             answer = error
         value: dict[str, Any] = msgspec.json.decode(read_answer(url, answer))
@@ -201,7 +209,6 @@ class Exporter:
             while chunk := written.read(CHUNK_BYTES):
                 digest.update(chunk)
         if digest.hexdigest() != file["sha256"]:
-            part.unlink()
             message = "The file has another SHA-256 than the export: download it again."
             raise PilloleError("checksum_mismatch", message)
 
