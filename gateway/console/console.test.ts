@@ -363,6 +363,7 @@ describe('what the stream does not carry', () => {
       return /spreads from 0\.1000 to 0\.4000$/.test(text) || text;
     });
     expect(await cellOf(page, symbol, 'change').innerText()).toMatch(/^▼\s*−0\.2000$/);
+    await cellOf(page, symbol, 'change').hover();
     expect(await cellOf(page, symbol, 'change').getAttribute('title')).toMatch(/^since \d/);
     expect(await cellOf(page, symbol, 'symbol').innerText()).toContain('Toyota Motor');
     expect(await cellOf(page, symbol, 'state').innerText()).toMatch(/^Tokyo/);
