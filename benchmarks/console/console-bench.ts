@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { Browser, CDPSession, Page } from 'playwright-core';
+import type { Browser, CDPSession } from 'playwright-core';
 import { readStackFile } from '../../lib/config/stack-file.ts';
 import { packageRoot } from '../../lib/files/package-root.ts';
 import { launchChromium } from '../../testing/launch-chromium.ts';
@@ -11,6 +11,7 @@ import { monotonicMicros } from '../harness/open-loop.ts';
 import type { Report } from '../harness/results.ts';
 import { flag, type OptionsOf, type Say, type Scenario } from '../harness/scenario.ts';
 import { startLoad } from '../load/pill-load.ts';
+import { type BarePage, openBarePage } from './bare-page.ts';
 import { mainThreadOf } from './trace.ts';
 
 /** At 1,000 pills/s: cores of all processes of the browser, and no task that takes 50 ms of CPU. */
@@ -68,15 +69,19 @@ async function measure(stackFile: string, options: Options, say: Say): Promise<R
       ...{ run: `c${Date.now().toString(36)}`, perS: rate, pills: rate * forS },
       startMicros: monotonicMicros() + HEAD_START_MS * 1_000,
     });
+  const cdp = await browser.newBrowserCDPSession();
   try {
     await send(1);
     const cells = [];
     for (const [name, address] of PAGES) {
       say(`${name}: ${rate} pills/s for ${seconds} s`);
-      cells.push({ name, ...(await measurePage(browser, `${api}${address}`, send, seconds)) });
+      cells.push({
+        name,
+        ...(await measurePage({ browser, cdp }, `${api}${address}`, send, seconds)),
+      });
     }
     say(`memory of Live: ${memoryMinutes} min`);
-    const memory = await watchMemory(browser, `${api}/`, send, memoryMinutes);
+    const memory = await watchMemory(cdp, `${api}/`, send, memoryMinutes);
     return reportOf(options, cells, memory);
   } finally {
     await browser.close();
@@ -87,13 +92,16 @@ async function measure(stackFile: string, options: Options, say: Say): Promise<R
 type Send = (seconds: number) => ReturnType<Awaited<ReturnType<typeof startLoad>>['run']>;
 
 /** Opens a page, and traces it while pills arrive. */
-async function measurePage(browser: Browser, url: string, send: Send, seconds: number) {
-  const page = await openMarket(browser, url);
-  const cdp = await browser.newBrowserCDPSession();
+async function measurePage(
+  { browser, cdp }: { readonly browser: Browser; readonly cdp: CDPSession },
+  url: string,
+  send: Send,
+  seconds: number,
+) {
+  const page = await openMarket(cdp, url);
   try {
-    const warm = send(SETTLE_MS / 1_000);
-    await warm;
-    await browser.startTracing(page, { categories: [...CATEGORIES] });
+    await send(SETTLE_MS / 1_000);
+    await browser.startTracing(undefined, { categories: [...CATEGORIES] });
     const before = await cpuByType(cdp);
     const startMs = performance.now();
     const { lateness } = await send(seconds);
@@ -108,15 +116,13 @@ async function measurePage(browser: Browser, url: string, send: Send, seconds: n
     );
     return { ...main, cores, lateness, valid: isOnTime(lateness) };
   } finally {
-    await page.context().close();
+    await page.close();
   }
 }
 
-async function openMarket(browser: Browser, url: string): Promise<Page> {
-  const context = await browser.newContext({ viewport: { width: 1_280, height: 720 } });
-  const page = await context.newPage();
-  await page.goto(url);
-  await page.getByText('BENCH.0').first().waitFor();
+async function openMarket(cdp: CDPSession, url: string): Promise<BarePage> {
+  const page = await openBarePage(cdp, url);
+  await page.shows('BENCH.0');
   return page;
 }
 
@@ -129,13 +135,12 @@ async function cpuByType(cdp: CDPSession): Promise<Record<string, number>> {
 }
 
 /** Bytes of the script heap after a collection, at the start and after each minute. */
-async function watchMemory(browser: Browser, url: string, send: Send, minutes: number) {
-  const page = await openMarket(browser, url);
-  const cdp = await page.context().newCDPSession(page);
-  await cdp.send('HeapProfiler.enable');
+async function watchMemory(cdp: CDPSession, url: string, send: Send, minutes: number) {
+  const page = await openMarket(cdp, url);
+  await page.send('HeapProfiler.enable');
   const heap = async () => {
-    await cdp.send('HeapProfiler.collectGarbage');
-    const { usedSize } = await cdp.send('Runtime.getHeapUsage');
+    await page.send('HeapProfiler.collectGarbage');
+    const { usedSize } = (await page.send('Runtime.getHeapUsage')) as { readonly usedSize: number };
     return usedSize;
   };
   try {
@@ -147,7 +152,7 @@ async function watchMemory(browser: Browser, url: string, send: Send, minutes: n
     }
     return bytes;
   } finally {
-    await page.context().close();
+    await page.close();
   }
 }
 

@@ -142,6 +142,45 @@ test('name, scopes and networks of a key are changed', async () => {
   });
 });
 
+test('what is copied is in the clipboard, or selected if the browser refuses', async () => {
+  const customer = await api.customer('copier', 'pro');
+  const { page } = await pages.open('/app/settings/profile');
+  await pages.signIn(page, customer.email, 'Profile');
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  const clipboard = () => page.evaluate('navigator.clipboard.readText()');
+  await page.getByRole('button', { name: 'Copy account id' }).click();
+  await page.getByRole('button', { name: 'Copied account id' }).waitFor();
+  expect(await clipboard()).toBe((await customer.send('GET', '/api/account')).body.id);
+  await page.getByRole('link', { name: 'API keys', exact: true }).click();
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await page.getByLabel('Name').fill('copied');
+  await press(page, 'Create', hasHeading(page, 'Your new key'));
+  const [key, curl] = await page.locator('.copyable code').allInnerTexts();
+  await page.getByRole('button', { name: /^Copy curl/ }).click();
+  await page.getByRole('button', { name: /^Copied curl/ }).waitFor();
+  expect(await clipboard()).toBe(curl);
+  await page.evaluate('navigator.clipboard.writeText = () => Promise.reject(new Error("denied"))');
+  await page.getByRole('button', { name: 'Copy Key', exact: true }).click();
+  await waitFor('the selection', async () => {
+    return (await page.evaluate('getSelection().toString()')) === key;
+  });
+  expect(await page.getByRole('button', { name: 'Copied Key' }).count()).toBe(0);
+});
+
+test('a time has the zone of the browser; on hover, how long ago it was, and the same in UTC', async () => {
+  const customer = await api.customer('punctual', 'pro');
+  const { page } = await pages.open('/app/settings/security');
+  await pages.signIn(page, customer.email, 'Security');
+  const time = page.locator('time').first();
+  const utc = (await time.getAttribute('datetime'))!.slice(0, 19).replace('T', ' ');
+  expect(await time.getAttribute('title')).toBe(`${utc} UTC`);
+  await time.hover();
+  expect(await time.getAttribute('title')).toMatch(
+    new RegExp(`^\\d+ (second|minute)s? ago · ${utc} UTC$`),
+  );
+  await page.getByText(/^Times: /).waitFor();
+});
+
 test('a dedicated socket is created and removed', async () => {
   const customer = await api.customer('institution', 'institutional');
   const { page } = await pages.open('/app/streams');
@@ -155,24 +194,6 @@ test('a dedicated socket is created and removed', async () => {
   await page.getByRole('button', { name: 'Remove Tokyo desk' }).click();
   await press(page, 'Remove', async () => !(await isListed()));
   expect((await customer.send('GET', '/api/manager/streams')).body.data).toEqual([]);
-});
-
-test('a payment that is overdue is said on every page', async () => {
-  const customer = await api.customer('late', 'pro');
-  const db = openTestDatabase(api.namespace);
-  await db
-    .updateTable('subscriptions')
-    .set({ status: 'past_due', past_due_since: new Date() })
-    .where('status', '=', 'active')
-    .execute();
-  await db.destroy();
-  const { page } = await pages.open('/app/usage');
-  await pages.signIn(page, customer.email, 'Usage');
-  await waitFor('the notice', async () => {
-    await page.reload();
-    await page.getByRole('heading', { name: 'Usage', exact: true }).waitFor();
-    return (await page.getByText('The last payment failed.').count()) > 0;
-  });
 });
 
 test('a question to support is listed, answered, continued and closed', async () => {

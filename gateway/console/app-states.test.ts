@@ -139,15 +139,15 @@ test('a page that loses its connection keeps its data, says so, and goes on by i
   await page.getByText('Offline.', { exact: true }).waitFor({ state: 'detached' });
 });
 
-/** Pages with a link, one after the other: each must show the text. */
+/** Pages with a link, one after the other: each must show the text, without a fault of access. */
 async function saidOnEveryPage(page: Page, text: string): Promise<void> {
   const navigation = page.getByRole('navigation', { name: 'Console' });
   for (const name of await navigation.getByRole('link').allInnerTexts()) {
     await navigation.getByRole('link', { name, exact: true }).click();
     await page.getByRole('heading', { name, exact: true, level: 1 }).waitFor();
     await page.getByText(text, { exact: true }).waitFor();
+    await checkState(page, `${name}: ${text}`);
   }
-  await checkState(page, text);
 }
 
 const STATUS = { components: {}, notices: [], latency: { window_s: 60, count: 0 } };
@@ -204,6 +204,22 @@ test('a suspended account is told so on every page, and whom to write to', async
   });
   await page.reload();
   await saidOnEveryPage(page, 'Suspended.');
+});
+
+test('a payment that is overdue is said on every page', async () => {
+  const customer = await api.customer('late', 'pro');
+  const { id } = (await customer.send('GET', '/api/account')).body;
+  await db
+    .updateTable('subscriptions')
+    .set({ status: 'past_due', past_due_since: new Date() })
+    .where('account_id', '=', id)
+    .execute();
+  await waitFor('the overdue payment', async () => {
+    return (await customer.send('GET', '/api/account')).body.subscription === 'past_due';
+  });
+  const { page } = await pages.open('/app/sign-in');
+  await pages.signIn(page, customer.email);
+  await saidOnEveryPage(page, 'Payment overdue.');
 });
 
 test('a new customer sees the next step on every page that has nothing to show', async () => {

@@ -177,10 +177,12 @@ test('who is signed in watches the market without a key; others are asked for on
   const customer = await api.customer('watcher', 'pro');
   const { page } = await pages.open('/');
   await page.getByLabel('API key').waitFor();
-  await page.getByRole('link', { name: 'sign in' }).click();
+  await page.getByRole('link', { name: 'Sign in', exact: true }).click();
   await pages.signIn(page, customer.email);
   await page.goto(`${api.base}/`);
   await waitFor('the connection', async () => LIVE.test(await stateOf(page)));
+  await page.getByRole('link', { name: 'Console', exact: true }).click();
+  await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
 });
 
 test('a page whose code cannot be read says so, and is read after a reload', async () => {

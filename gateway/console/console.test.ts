@@ -329,6 +329,10 @@ describe('a symbol', () => {
     await page.getByRole('button', { name: '7 days' }).click();
     const week = page.getByRole('img', { name: 'Spread of B.HK over 7 days, 40 steps' });
     await week.locator('canvas').waitFor();
+    await page.getByText('The newest steps as a table').click();
+    const steps = page.getByRole('table', { name: 'Newest steps' });
+    await steps.getByRole('cell', { name: '0.2000', exact: true }).waitFor();
+    expect(await steps.getByRole('row').count()).toBe(1 + 40);
     await page.evaluate(axe.source);
     const { violations } = (await page.evaluate('axe.run()')) as axe.AxeResults;
     expect(violations.map(({ id }) => id)).toEqual([]);
@@ -363,6 +367,7 @@ describe('what the stream does not carry', () => {
       return /spreads from 0\.1000 to 0\.4000$/.test(text) || text;
     });
     expect(await cellOf(page, symbol, 'change').innerText()).toMatch(/^▼\s*−0\.2000$/);
+    await cellOf(page, symbol, 'change').hover();
     expect(await cellOf(page, symbol, 'change').getAttribute('title')).toMatch(/^since \d/);
     expect(await cellOf(page, symbol, 'symbol').innerText()).toContain('Toyota Motor');
     expect(await cellOf(page, symbol, 'state').innerText()).toMatch(/^Tokyo/);

@@ -23,6 +23,8 @@ export interface Feed {
   readonly gaps: { readonly count: number; readonly last: readonly ReceivedGap[] };
   /** Where the latencies of `pillRate` are measured. */
   readonly latencyTo: 'browser' | 'socket';
+  /** Whether the browser has a session of the console; undefined while it is not known. */
+  readonly hasSession: boolean | undefined;
   /** Reads besides the stream; undefined while it is not known as whom. */
   readonly reads: MarketReads | undefined;
   /** Watches with a key, which stays only in memory. */
@@ -66,6 +68,7 @@ export function openFeed(onChange: () => void, known?: () => Viewer): Feed {
     latencyTo: isThisMachine(location.hostname) ? 'browser' : 'socket',
     key: undefined,
     reads: undefined,
+    hasSession: undefined,
     change(part) {
       state.connection = { ...state.connection, ...part };
       onChange();
@@ -94,6 +97,7 @@ export function openFeed(onChange: () => void, known?: () => Viewer): Feed {
       known?.() ??
       (settings && (await findViewer(settings, state.key).catch(() => 'unknown' as const)));
     if (isClosed) return;
+    state.hasSession = settings?.has_session;
     if (settings === undefined || found === 'unknown') {
       const reason = 'The API does not answer.';
       state.change({ link: { kind: 'waiting', untilMs: Date.now() + SETTINGS_RETRY_MS, reason } });

@@ -32,10 +32,11 @@ export function formatAge(ms: number): string {
 
 /** `0.4`, `12`, `1,024`. */
 export function formatRate(perS: number): string {
-  const digits = perS < 10 ? 1 : 0;
-  const shown = { minimumFractionDigits: digits, maximumFractionDigits: digits };
-  return perS.toLocaleString('en', shown);
+  return (perS < 10 ? TENTHS : WHOLE).format(perS);
 }
+
+const TENTHS = new Intl.NumberFormat('en', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 
 /** `0.8 ms`, `12 ms`. */
 export function formatLatency(ms: number): string {
@@ -46,16 +47,20 @@ export function formatLatency(ms: number): string {
 export function formatTime(ms: number): string {
   const at = new Date(ms);
   const now = new Date();
-  const clock = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
   if (at.toDateString() === now.toDateString()) {
-    const isWhole = at.getSeconds() === 0;
-    return at.toLocaleTimeString('en-GB', isWhole ? clock : { ...clock, second: '2-digit' });
+    return (at.getSeconds() === 0 ? MINUTES : SECONDS).format(at);
   }
-  if (Math.abs(ms - now.getTime()) < WEEK_MS) {
-    return at.toLocaleString('en-GB', { weekday: 'short', ...clock }).replace(',', '');
-  }
-  return at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' });
+  if (Math.abs(ms - now.getTime()) < WEEK_MS) return WEEKDAY.format(at).replace(',', '');
+  return DAY.format(at);
 }
+
+/** Made once: a format costs a hundred times as much to make as to use. */
+const timeFormat = (form: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat('en-GB', form);
+const CLOCK = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
+const MINUTES = timeFormat(CLOCK);
+const SECONDS = timeFormat({ ...CLOCK, second: '2-digit' });
+const WEEKDAY = timeFormat({ weekday: 'short', ...CLOCK });
+const DAY = timeFormat({ day: 'numeric', month: 'short' });
 
 /** Controls, formats such as a change of direction, and breaks of lines. */
 const UNSEEN = /[\p{C}\p{Zl}\p{Zp}]/gu;

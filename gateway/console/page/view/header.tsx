@@ -27,10 +27,21 @@ export function Header(props: {
             Generator
           </a>
           <a href="/docs">API</a>
+          <ConsoleLink hasSession={feed.hasSession} />
         </nav>
         <ThemeToggle />
       </div>
     </header>
+  );
+}
+
+/** The way into the console. The console itself asks for a password where it needs one. */
+function ConsoleLink({ hasSession }: Pick<Feed, 'hasSession'>) {
+  const [address, text] = hasSession === false ? ['/app/sign-in', 'Sign in'] : ['/app', 'Console'];
+  return (
+    <a class="console" href={address}>
+      {text}
+    </a>
   );
 }
 

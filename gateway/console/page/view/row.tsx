@@ -11,6 +11,7 @@ import {
 } from './format.ts';
 import { Spark } from './spark.tsx';
 import type { SymbolLinks } from './symbol-links.ts';
+import { useKept } from './use-kept.ts';
 
 /** One symbol. */
 export function RowLine(props: {
@@ -23,10 +24,18 @@ export function RowLine(props: {
   readonly nowMs: number | undefined;
   /** Whether to highlight changes, which would distract if everything changed all the time. */
   readonly isCalm: boolean;
+  /** Whether the row is in the window. */
+  readonly isSeen: boolean;
   readonly links: SymbolLinks;
 }) {
+  const { row, venue, index, isCalm, isSeen } = props;
+  const kept = { mayWait: !isCalm && !isSeen, inputs: [row, venue, index, isCalm, isSeen] };
+  return useKept(kept, () => <Cells {...props} />);
+}
+
+function Cells(props: Parameters<typeof RowLine>[0]) {
   const { row, venue, index, nowMs, isCalm, links } = props;
-  const { symbol, name, spread, change, sinceMs, confidence, state, atMs, quiet, count } = row;
+  const { symbol, name, spread, change, confidence, state, atMs, quiet, count } = row;
   const light = useHighlight(count, isCalm);
   const way = wayOf(change ?? 0);
   const ageMs = nowMs === undefined ? undefined : Math.max(0, nowMs - atMs);
@@ -54,17 +63,14 @@ export function RowLine(props: {
           {formatSpread(spread)}
         </span>
       </td>
-      <td
-        class={`change ${way}`}
-        title={sinceMs === undefined ? undefined : `since ${formatTime(sinceMs)}`}
-      >
+      <td class={`change ${way}`} onPointerMove={(event) => describeChange(event, row)}>
         <span class="arrow" aria-hidden="true">
           {ARROWS[way]}
         </span>
         {formatChange(change)}
       </td>
       <td class="trend">
-        <Spark spreads={row.spreads} />
+        <Spark spreads={row.spreads} {...{ count, isCalm }} />
       </td>
       <td class="confidence">{formatConfidence(confidence)}</td>
       <StateCell {...{ state, quiet, venue }} />
@@ -73,6 +79,11 @@ export function RowLine(props: {
       </td>
     </tr>
   );
+}
+
+/** Only now: four times a second, the format of a time cost more than the rest of the row. */
+function describeChange({ currentTarget }: { currentTarget: HTMLElement }, { sinceMs }: Row): void {
+  currentTarget.title = sinceMs === undefined ? '' : `since ${formatTime(sinceMs)}`;
 }
 
 function StateCell({

@@ -1,4 +1,5 @@
 import { formatSpread } from './format.ts';
+import { useKept } from './use-kept.ts';
 
 const WIDTH = 120;
 const HEIGHT = 24;
@@ -7,8 +8,23 @@ const MARGIN = 2.5;
 /** Fewer spreads do not fill the width: a line of two points would suggest a long trend. */
 const PLACES_MIN = 20;
 
-/** The last spreads as a line, and in words for screen readers. */
-export function Spark({ spreads }: { readonly spreads: readonly number[] }) {
+/**
+ * The last spreads as a line, and in words for screen readers.
+ * @param props.count changes with each pill
+ * @param props.isCalm whether each pill is drawn at once; otherwise the line, which costs the most
+ * of a row, is drawn once a second
+ */
+export function Spark(props: {
+  readonly spreads: readonly number[];
+  readonly count: number;
+  readonly isCalm: boolean;
+}) {
+  const { spreads, count, isCalm } = props;
+  const kept = { mayWait: !isCalm, inputs: [spreads], figure: count };
+  return useKept(kept, () => <Line spreads={spreads} />);
+}
+
+function Line({ spreads }: { readonly spreads: readonly number[] }) {
   const low = Math.min(...spreads);
   const high = Math.max(...spreads);
   const points = pointsOf(spreads, low, high);

@@ -1,9 +1,11 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Verdict } from '../../../../sdk/exports.ts';
 import type { Feed } from '../feed/market-feed.ts';
+import type { Bar } from '../feed/market-reads.ts';
 import { isShut } from '../market/closed-venues.ts';
 import type { Row } from '../market/symbol-rows.ts';
 import { Chart } from './chart.tsx';
+import { type Column, DataTable, When } from './data-table.tsx';
 import { formatAge, formatChange, formatConfidence, formatSpread, formatTime } from './format.ts';
 import { useRead } from './use-read.ts';
 import { VerdictPanel } from './verdict.tsx';
@@ -82,11 +84,14 @@ function ChartPanel({ symbol, reads }: { readonly symbol: string } & Pick<Feed, 
         </fieldset>
       </div>
       {bars.value !== undefined && bars.value.length > 0 && (
-        <Chart
-          bars={bars.value}
-          stepS={range.stepS}
-          label={`Spread of ${symbol} over ${range.label}, ${bars.value.length} steps`}
-        />
+        <>
+          <Chart
+            bars={bars.value}
+            stepS={range.stepS}
+            label={`Spread of ${symbol} over ${range.label}, ${bars.value.length} steps`}
+          />
+          <BarTable bars={bars.value} />
+        </>
       )}
       {bars.value?.length === 0 && (
         <p class="soft chart-empty">No pill in the last {range.label}.</p>
@@ -100,6 +105,36 @@ function ChartPanel({ symbol, reads }: { readonly symbol: string } & Pick<Feed, 
     </section>
   );
 }
+
+/** Newest steps of the table. */
+const TABLE_ROWS_MAX = 50;
+
+const BAR_COLUMNS: readonly Column<Bar>[] = [
+  { title: 'Start', cell: ({ start }) => <When iso={start} /> },
+  ...(['low', 'high', 'close'] as const).map((name) => ({
+    title: `${name[0]!.toUpperCase()}${name.slice(1)} %`,
+    kind: 'number' as const,
+    cell: (bar: Bar) => formatSpread(bar[name]),
+  })),
+];
+
+/** What the chart draws, in figures; drawn while it is open, and only for other bars. */
+function BarTable({ bars }: { readonly bars: readonly Bar[] }) {
+  const [isOpen, setOpen] = useState(false);
+  const table = useMemo(() => {
+    if (!isOpen) return null;
+    const rows = bars.slice(-TABLE_ROWS_MAX).toReversed();
+    return <DataTable title="Newest steps" columns={BAR_COLUMNS} rows={rows} keyOf={startOf} />;
+  }, [bars, isOpen]);
+  return (
+    <details class="bar-table" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>The newest steps as a table</summary>
+      {table}
+    </details>
+  );
+}
+
+const startOf = ({ start }: Bar) => start;
 
 function LastPill({ row, nowMs }: { readonly row: Row; readonly nowMs: number | undefined }) {
   const { spread, change, sinceMs, confidence, state, atMs } = row;

@@ -21,7 +21,7 @@ export interface TableProps {
 export function Table(props: TableProps) {
   const { rows, venues, order, onSort, nowMs, isCurrent, isCalm, links } = props;
   const body = useRef<HTMLTableSectionElement>(null);
-  const { first, end, rowPx } = useVisibleRows(body, rows.length);
+  const { first, end, rowPx, isSeen } = useVisibleRows(body, rows.length);
   return (
     <table
       class={`market by-${order.by}${isCurrent ? '' : ' past'}`}
@@ -41,6 +41,7 @@ export function Table(props: TableProps) {
           <RowLine
             key={row.symbol}
             {...{ row, nowMs, isCalm, links, index: first + index + 2 }}
+            isSeen={isSeen(first + index)}
             venue={venues.get(row.venue ?? '')}
           />
         ))}

@@ -19,6 +19,7 @@ export function CopyButton({ what, text }: { readonly what: string; readonly tex
 /** A text with a button that copies it. */
 export function Copyable({ label, text }: { readonly label: string; readonly text: string }) {
   const [isCopied, setCopied] = useState(false);
+  const action = isCopied ? 'Copied' : 'Copy';
   const code = useRef<HTMLElement>(null);
   const copy = async () => {
     try {
@@ -33,8 +34,8 @@ export function Copyable({ label, text }: { readonly label: string; readonly tex
     <div class="copyable">
       <div>
         <span>{label}</span>
-        <button type="button" aria-label={`Copy ${label}`} onClick={copy}>
-          {isCopied ? 'Copied' : 'Copy'}
+        <button type="button" aria-label={`${action} ${label}`} onClick={copy}>
+          {action}
         </button>
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a wide text is scrolled by keyboard */}

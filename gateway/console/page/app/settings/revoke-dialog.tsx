@@ -4,6 +4,9 @@ import { useLoad } from '../parts/use-load.ts';
 import { useSession } from '../session/session-context.tsx';
 import type { ApiKey } from './key-body.ts';
 
+/** A socket that was opened just now is in the list a moment later. */
+const EVERY_MS = 2_000;
+
 interface Sockets {
   readonly data: readonly { readonly key: string }[];
 }
@@ -16,7 +19,7 @@ export function RevokeDialog(props: {
 }) {
   const { record, onClose, onRevoked } = props;
   const { client } = useSession();
-  const sockets = useLoad<Sockets>('/api/stream/sessions').data?.data;
+  const sockets = useLoad<Sockets>('/api/stream/sessions', EVERY_MS).data?.data;
   const open = sockets?.filter(({ key }) => key === record.hint).length;
   const revoke = async () => {
     await client.send('DELETE', `/api/keys/${record.id}`);
