@@ -161,14 +161,14 @@ function lateness(created: unknown, expires: unknown, nowS: number): string | un
   if (!Number.isInteger(created)) return 'created must be the present time in whole Unix seconds.';
   const ageS = nowS - (created as number);
   if (ageS > ageMaxS) {
-    return `created is ${ageS} s ago; at most ${ageMaxS} s are allowed. Sign each request anew.`;
+    return `created is ${ageS} s ago; at most ${ageMaxS} s are allowed. Sign each request again.`;
   }
   if (ageS < -aheadMaxS) {
     return `created is ${-ageS} s ahead of our clock; at most ${aheadMaxS} s are allowed. Set the clock.`;
   }
   if (expires === undefined) return undefined;
   if (!Number.isInteger(expires)) return 'expires must be whole Unix seconds.';
-  return nowS >= (expires as number) ? 'expires has passed. Sign each request anew.' : undefined;
+  return nowS >= (expires as number) ? 'expires has passed. Sign each request again.' : undefined;
 }
 
 /** Whether a body has all digests that were signed. @param digests by algorithm */

@@ -73,7 +73,7 @@ function decode(token: string) {
   }
 }
 
-/** Verifies a token by the keys of its issuer. @returns `unavailable`: these cannot be read now */
+/** Verifies a token by the keys of its issuer. @returns `unavailable` if they cannot be read now */
 export async function verifyToken(
   { schemeId, token, alg, kid }: TokenInput,
   proof: TokenProof,
