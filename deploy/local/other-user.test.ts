@@ -13,7 +13,8 @@ import { migratePostgres } from '../provision.ts';
 import { stackLayout } from './stack-layout.ts';
 
 /** A user of the machine who has nothing to do with the stack; usually called nobody. */
-const STRANGER = ['--reuid=65534', '--regid=65534', '--clear-groups', '--'] as const;
+/** No process of another test runs as this user: the image's processes run as 65534. */
+const STRANGER = ['--reuid=64999', '--regid=64999', '--clear-groups', '--'] as const;
 const isRoot = process.getuid?.() === 0;
 /** A server that the environment names has the users of its operator, and may be attacked by none. */
 const isOurs = inject('postgresUrls').api !== inject('postgresUrls').migrate;
@@ -189,9 +190,9 @@ describe.skipIf(!isOurs).each(POSTGRES_ROLES)('the role of %s', (role) => {
 /** Tables that each process may read; api and admin read all. */
 const READABLE: Partial<Record<PostgresRole, readonly string[]>> = {
   stream: [
-    ...['access_changes', 'accounts', 'api_keys', 'latency_hours', 'pepper_holders'],
-    ...['security_events', 'stream_processes', 'stream_sessions', 'stream_tickets'],
-    'subscriptions',
+    ...['access_changes', 'accounts', 'api_keys', 'authentication_nonces'],
+    ...['authentication_schemes', 'latency_hours', 'pepper_holders', 'security_events'],
+    ...['stream_processes', 'stream_sessions', 'stream_tickets', 'subscriptions'],
   ],
   webhooks: [
     ...['access_changes', 'account_events', 'accounts', 'api_keys', 'latency_hours'],

@@ -36,7 +36,7 @@ COMMENT ON COLUMN authentication_schemes.name IS 'Name that its owner gave the s
 COMMENT ON COLUMN authentication_schemes.kind IS 'signature = RFC 9421; token = JWT of an issuer';
 COMMENT ON COLUMN authentication_schemes.algorithms IS 'Accepted algorithms; a signature scheme has exactly one';
 COMMENT ON COLUMN authentication_schemes.public_key IS 'SubjectPublicKeyInfo in DER; null = hmac-sha256 or token';
-COMMENT ON COLUMN authentication_schemes.sealed IS 'Secret of hmac-sha256, encrypted for the scheme; null = not hmac-sha256';
+COMMENT ON COLUMN authentication_schemes.sealed IS 'Secret of hmac-sha256, sealed for the scheme (AES-256-GCM); null = not hmac-sha256';
 COMMENT ON COLUMN authentication_schemes.issuer IS 'Value of iss; null = signature';
 COMMENT ON COLUMN authentication_schemes.jwks_url IS 'Where the public keys of the issuer are read; null = signature';
 COMMENT ON COLUMN authentication_schemes.scope_claim IS 'Claim that lists what a token may do; null = each token has all scopes of the scheme';

@@ -262,6 +262,19 @@ describe('another account’s object does not exist', () => {
     'GET /api/manager/streams/:name': { own: dedicatedOfInes, stranger: jack },
     'POST /api/manager/streams/:name/rotate': { own: dedicatedOfInes, stranger: jack, body: {} },
     'DELETE /api/manager/streams/:name': { own: dedicatedOfInes, stranger: jack },
+    'GET /api/manager/authentication/schemes/:id': { own: schemeOfInes, stranger: jack },
+    'PATCH /api/manager/authentication/schemes/:id': {
+      own: schemeOfInes,
+      stranger: jack,
+      body: { name: 'taken' },
+    },
+    'DELETE /api/manager/authentication/schemes/:id': { own: schemeOfInes, stranger: jack },
+    'POST /api/manager/authentication/schemes/:id/trial': { own: schemeOfInes, stranger: jack },
+    'PATCH /api/manager/authentication/keys/:id': {
+      own: keyOfInes,
+      stranger: jack,
+      body: { secret: 'accepted' },
+    },
     'GET /api/exports/:id': { own: exportOfAlice },
     'DELETE /api/exports/:id': { own: exportOfAlice },
     'GET /api/webhooks/:id': { own: webhookOfAlice },
@@ -271,6 +284,7 @@ describe('another account’s object does not exist', () => {
     'POST /api/webhooks/:id/rotate-secret': { own: webhookOfAlice, body: {} },
     'GET /api/webhooks/:id/deliveries': { own: webhookOfAlice },
     'GET /api/webhooks/:id/attempts': { own: webhookOfAlice },
+    'GET /api/webhooks/:id/deliveries/:message_id': { own: webhookOfAlice },
     'POST /api/webhooks/:id/deliveries/:message_id/resend': { own: webhookOfAlice },
     'POST /api/webhooks/:id/recover': {
       own: webhookOfAlice,
@@ -347,6 +361,15 @@ describe('another account’s object does not exist', () => {
   async function dedicatedOfInes(): Promise<string> {
     const ines = await institutional('ines');
     return (await ines.send('POST', '/api/manager/streams', { label: 'desk' })).body.name;
+  }
+  async function schemeOfInes(): Promise<string> {
+    const ines = await institutional('ines');
+    const scheme = { name: `desk ${randomBytes(4).toString('hex')}`, algorithm: 'hmac-sha256' };
+    const to = '/api/manager/authentication/signature-schemes';
+    return (await ines.send('POST', to, scheme)).body.scheme.id;
+  }
+  async function keyOfInes(): Promise<string> {
+    return (await makeKey(await institutional('ines'))).record.id;
   }
   function jack(): Promise<Customer> {
     return institutional('jack');

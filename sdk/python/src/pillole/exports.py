@@ -16,7 +16,7 @@ import msgspec
 
 from .errors import PilloleError
 from .receipt import verify_receipt
-from .rest import read_answer
+from .rest import Answer, read_answer
 
 if TYPE_CHECKING:
     import pandas
@@ -171,9 +171,10 @@ class Exporter:
 
     def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         url = f"{self._origin}{path}"
-        answer: httpx.Response | httpx.HTTPError
+        answer: Answer | httpx.HTTPError
         try:
-            answer = self._http.request(method, url, headers=self._headers, json=body)
+            response = self._http.request(method, url, headers=self._headers, json=body)
+            answer = Answer(response.status_code, response.headers, response.content)
         except httpx.HTTPError as error:
             answer = error
         value: dict[str, Any] = msgspec.json.decode(read_answer(url, answer))
