@@ -207,6 +207,17 @@ test('autoscalers ask for metrics that the processes have', () => {
   for (const name of Object.values(metrics)) expect(text).toContain(`'${name}'`);
 });
 
+test('processes that send webhooks or read the keys of token issuers may reach the internet, no others', () => {
+  const egressOf = (name: string) =>
+    JSON.stringify(at(find('single', 'NetworkPolicy', `p-${name}`), 'spec', 'egress'));
+  for (const name of ['api', 'stream', 'dedicated', 'webhooks']) {
+    expect([name, egressOf(name)]).toEqual([name, expect.stringContaining('"0.0.0.0/0"')]);
+  }
+  for (const name of ['ingest', 'latest', 'analytics', 'provision']) {
+    expect([name, egressOf(name)]).toEqual([name, expect.not.stringContaining('"0.0.0.0/0"')]);
+  }
+});
+
 test('sockets pass the ingress with long time-outs', () => {
   const { annotations } = find('autoscaled', 'Ingress', 'p-stream')!.metadata as unknown as {
     annotations: Record<string, string>;

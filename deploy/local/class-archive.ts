@@ -1,8 +1,8 @@
 import { existsSync, rmSync } from 'node:fs';
 import path from 'node:path';
+import { fillOnce } from '../tools/fill-once.ts';
 import type { EmbeddedEngine, EngineDeps } from './embedded-engine.ts';
 import { startChild } from './local-child.ts';
-import { fillOnce } from './maven.ts';
 import { waitUntil } from './wait-until.ts';
 
 const FILE = 'classes.jsa';

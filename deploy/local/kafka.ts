@@ -6,11 +6,12 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { packageRoot } from '../../lib/files/package-root.ts';
 import { writeFileAtomically } from '../../lib/files/write-file.ts';
+import { fillOnce } from '../tools/fill-once.ts';
 import { archiveArguments, ensureArchive } from './class-archive.ts';
 import type { EmbeddedEngine, EngineDeps } from './embedded-engine.ts';
 import { findJava } from './java.ts';
 import { kafkaAnswers } from './kafka-ready.ts';
-import { fillOnce, runMaven } from './maven.ts';
+import { runMaven } from './maven.ts';
 
 const KAFKA_VERSION = '4.3.1';
 const HERE = path.join(packageRoot, 'deploy', 'local');

@@ -1,10 +1,11 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { extract } from 'tar';
+import { fillOnce } from '../tools/fill-once.ts';
 import { archiveArguments, ensureArchive } from './class-archive.ts';
 import type { EmbeddedEngine, EngineDeps } from './embedded-engine.ts';
 import { findJava } from './java.ts';
-import { fillOnce, runMaven } from './maven.ts';
+import { runMaven } from './maven.ts';
 import { answers200 } from './wait-until.ts';
 
 /** Version 3.3 requires Java 21. */

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { extract } from 'tar';
 import { packageRoot } from '../../lib/files/package-root.ts';
-import { fillOnce } from '../local/maven.ts';
+import { fillOnce } from './fill-once.ts';
 
 const DOWNLOAD_TIMEOUT_MS = 240_000;
 

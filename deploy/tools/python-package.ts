@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { fillOnce } from '../local/maven.ts';
+import { fillOnce } from './fill-once.ts';
 import { type PinnedPackage, toolsFolder } from './npm-package.ts';
 
 const run = promisify(execFile);

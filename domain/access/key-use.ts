@@ -10,8 +10,9 @@ const KEYS_MAX = 10_000;
 export type KeyUse = ReturnType<typeof createKeyUse>;
 
 /**
- * Records when and from which address keys and schemes were last used, in one statement about every 10 s. Best
- * effort: a failed write is dropped. Not a `GroupCommit`: only the last use of each key is kept.
+ * Records when and from which address keys and schemes were last used, in one statement for each
+ * about every 10 s. Best effort: a failed write is dropped. Not a `GroupCommit`: only the last use of
+ * each is kept.
  */
 export function createKeyUse(options: {
   readonly db: Database;

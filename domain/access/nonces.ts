@@ -40,8 +40,8 @@ export type Nonces = ReturnType<typeof createNonces>;
 
 /**
  * Remembers nonces of signed requests, over all processes. One statement is in flight; nonces that
- * arrive meanwhile share the next one. A commit waits for the disk: a nonce that was `fresh` is never
- * `fresh` again, after a crash of PostgreSQL neither. While PostgreSQL is away, no nonce is `fresh`.
+ * arrive meanwhile share the next one. A commit waits for the disk, so a nonce that was `fresh` is never
+ * `fresh` again, not even after a crash of PostgreSQL. While PostgreSQL is away, no nonce is `fresh`.
  */
 export function createNonces(pool: Pick<StatementPool, 'query'>, log: Log) {
   const counts = createWindowCounts();

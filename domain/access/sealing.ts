@@ -31,7 +31,7 @@ export function createSeal(pepper: Pepper) {
     return key;
   };
   return {
-    /** @param owner id of the endpoint; the text opens for no other owner */
+    /** @param owner id of the row, e.g. of an endpoint or scheme; the text opens for no other owner */
     seal(plain: Buffer, owner: string): Buffer {
       const { version, bytes } = pepper.current();
       const nonce = randomBytes(NONCE_BYTES);

@@ -25,8 +25,8 @@ interface CloseAccountDeps {
 }
 
 /**
- * Closes an account: its keys, authentication schemes, sessions and subscription end at once, open payments become void, and
- * renewals and reminders stop; its data is erased 30 days later. Idempotent.
+ * Closes an account: its keys, authentication schemes, sessions and subscription end at once, open
+ * payments become void, and renewals and reminders stop; its data is erased 30 days later. Idempotent.
  * @throws any error of the provider; then nothing has changed here
  */
 export async function closeAccount(

@@ -4,7 +4,7 @@ import type { Tables } from '../../lib/postgres/tables.ts';
 
 /** The requester of a change, as recorded in the audit log. */
 export interface Requester {
-  /** `user:usr_…`, `operator:<login>`, `billing:<provider>` or `system`. */
+  /** `user:usr_…`, `key:…`, `scheme:aut_…`, `operator:<login>`, `billing:<provider>` or `system`. */
   readonly actor: string;
   /** Network address of the request; undefined = this machine. */
   readonly address?: string | undefined;
@@ -13,6 +13,15 @@ export interface Requester {
 /** A request of a requester for an account. */
 export interface AccountRequest extends Requester {
   readonly accountId: string;
+}
+
+/** The entry of a change that a request makes, without its detail. */
+export function auditEntry(
+  { accountId, actor, address }: AccountRequest,
+  action: string,
+  target?: string,
+) {
+  return { accountId, actor, address, action, target };
 }
 
 /** Entries per call. */

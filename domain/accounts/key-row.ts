@@ -5,7 +5,7 @@ import { newId } from '../access/id.ts';
 import { hashKey, keyHint, newKey } from '../access/key-format.ts';
 import type { Pepper } from '../access/pepper.ts';
 import { SCOPES, type Scope } from '../access/scopes.ts';
-import { canonicalNetworks } from './networks.ts';
+import { networksOf } from './networks.ts';
 
 /** A key as its owner sees it; the secret itself is shown once, when the key is made. */
 export type KeyRecord = ReturnType<typeof recordOf>;
@@ -76,13 +76,6 @@ export async function insertKey(
     .returning(IS_LIVE_KEY.as('live'))
     .executeTakeFirstOrThrow();
   return { key, record: recordOf(row) };
-}
-
-/** @throws when the networks were not checked before */
-export function networksOf(texts: readonly string[]): string[] {
-  const read = canonicalNetworks(texts);
-  if (!read.ok) throw new Error(`networks were not checked: ${read.reason}`);
-  return [...read.networks];
 }
 
 export function distinct(scopes: readonly Scope[]): Scope[] {

@@ -8,7 +8,7 @@ import type { Pepper } from '../access/pepper.ts';
 import { SCOPES } from '../access/scopes.ts';
 import { raiseSecurityEvent } from './account-alerts.ts';
 import { lockAccount, readAccountAccess } from './account-row.ts';
-import { type AccountRequest, type Requester, writeAudit } from './audit.ts';
+import { type AccountRequest, auditEntry, type Requester, writeAudit } from './audit.ts';
 import {
   countLive,
   distinct,
@@ -16,12 +16,11 @@ import {
   insertKey,
   type KeyRecord,
   type NewKeyRow,
-  networksOf,
   readKey,
   recordOf,
   selectKeys,
 } from './key-row.ts';
-import { canonicalNetworks, NETWORKS_MAX } from './networks.ts';
+import { canonicalNetworks, NETWORKS_MAX, networksOf } from './networks.ts';
 
 export type { KeyRecord };
 
@@ -146,7 +145,7 @@ async function createKey(
   const made = await insertKey(tx, pepper, wanted);
   await raiseKeyCreated(tx, wanted, made.record);
   await writeAudit(tx, {
-    ...auditOf(wanted, 'key.created', made.record.id),
+    ...auditEntry(wanted, 'key.created', made.record.id),
     detail: settingsOf(made.record),
   });
   return { kind: 'ok', ...made };
@@ -197,7 +196,7 @@ async function updateKey(tx: Transaction<Tables>, change: KeyRequest & KeySettin
   await tx.updateTable('api_keys').set(values).where('id', '=', before.id).execute();
   const record = (await readKey(tx, accountId, keyId))!;
   await writeAudit(tx, {
-    ...auditOf(change, 'key.updated', record.id),
+    ...auditEntry(change, 'key.updated', record.id),
     detail: { before: settingsOf(before), after: settingsOf(record) },
   });
   return { kind: 'ok' as const, record };
@@ -230,7 +229,7 @@ async function rotateKey(
     .where('id', '=', before.id)
     .execute();
   await writeAudit(tx, {
-    ...auditOf(rotation, 'key.rotated', before.id),
+    ...auditEntry(rotation, 'key.rotated', before.id),
     detail: { replaced_by: made.record.id, overlap_s: overlapS },
   });
   const old = (await readKey(tx, accountId, before.id))!;
@@ -250,7 +249,7 @@ async function revokeKey(
     .where('account_id', '=', accountId)
     .where('revoked_at', 'is', null)
     .executeTakeFirst();
-  if (ended.numUpdatedRows > 0n) await writeAudit(tx, auditOf(request, 'key.revoked', keyId));
+  if (ended.numUpdatedRows > 0n) await writeAudit(tx, auditEntry(request, 'key.revoked', keyId));
   return readKey(tx, accountId, keyId);
 }
 
@@ -267,7 +266,7 @@ export async function revokeAllKeys(
     .where('revoked_at', 'is', null)
     .executeTakeFirst();
   const keys = Number(ended.numUpdatedRows);
-  if (keys > 0) await writeAudit(tx, { ...auditOf(request, 'keys.revoked'), detail: { keys } });
+  if (keys > 0) await writeAudit(tx, { ...auditEntry(request, 'keys.revoked'), detail: { keys } });
   return keys;
 }
 
@@ -300,11 +299,6 @@ function isName(name: string): boolean {
   return (
     length >= 1 && length <= KEY_LIMITS.nameCharsMax && !/[\p{C}]/u.test(name) && /\S/.test(name)
   );
-}
-
-function auditOf(request: AccountRequest, action: string, target?: string) {
-  const { accountId, actor, address } = request;
-  return { accountId, actor, address, action, target };
 }
 
 function settingsOf({ name, scopes, allowCidrs, expiresAt, hint }: KeyRecord) {

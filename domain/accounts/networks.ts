@@ -31,6 +31,13 @@ export function canonicalNetworks(
   return { ok: true, networks: [...networks] };
 }
 
+/** @throws when the networks were not checked before */
+export function networksOf(texts: readonly string[]): string[] {
+  const read = canonicalNetworks(texts);
+  if (!read.ok) throw new Error(`networks were not checked: ${read.reason}`);
+  return [...read.networks];
+}
+
 function canonicalNetwork(text: string): string | undefined {
   const [address = '', prefix, ...rest] = text.trim().split('/');
   // ipaddr.js also accepts octal, hexadecimal and short forms, which other parsers read differently.

@@ -26,7 +26,10 @@ export type SignedIn =
   | { readonly kind: 'closed'; readonly erasedAt: Date }
   | Limited;
 
-/** Begins a session after a right password, unless the account, user or second factor has changed since. */
+/**
+ * Begins a session after a right password, unless the account, the user or the second factor has
+ * changed since.
+ */
 export async function beginSignedInSession(
   tx: Transaction<Tables>,
   known: Pick<UserRow, 'id' | 'password_hash'>,

@@ -81,8 +81,8 @@ export function limitMail(
 }
 
 /**
- * Notes a wrong password or code for the audit log of the account that it was tried for. Whoever
- * tries is not signed in, so nobody else would show it to the owner.
+ * Notes a wrong password or code for the audit log of the account that it was tried for. The sender is
+ * not signed in, so no other record of the account shows the attempt.
  */
 export function noteRefusedSignIn(
   { id, accountId }: { readonly id: string; readonly accountId: string },

@@ -31,7 +31,7 @@ export type ProofVerdict =
   | { readonly kind: 'issuer_unavailable' }
   | { readonly kind: 'unavailable' };
 
-/** A proof that holds; whether the scheme is on was not asked. */
+/** A proof that holds; whether the scheme is on has not been checked. */
 interface Verified {
   readonly found: FoundScheme;
   readonly nonce: string | undefined;
@@ -50,7 +50,7 @@ const UNKNOWN = 'There is no scheme of this id that is on or being tried.';
 
 export type Authenticator = ReturnType<typeof createAuthenticator>;
 
-/** Verifies signatures and tokens of clients. It keeps no secret and no key in clear but in memory. */
+/** Verifies signatures and tokens of clients. Secrets and keys are in clear only in memory. */
 export function createAuthenticator(deps: {
   readonly keyring: Pick<Keyring, 'scheme' | 'useNonce'>;
   readonly jwks: JwksCache;
@@ -99,7 +99,7 @@ export function createAuthenticator(deps: {
       }
       return { schemeId, verdict: { kind: 'key', key: narrowed(found, grant), digests } as const };
     },
-    /** Whether a trial of a scheme is open, so that faults may be told. */
+    /** Whether a trial of a scheme is open, so that answers may name the fault. */
     async isTried(id: string, nowMs: number): Promise<boolean> {
       const found = await keyring.scheme(id);
       return typeof found === 'object' && !found.isRevoked && nowMs < found.trialUntilMs;
@@ -166,7 +166,7 @@ function createVerify({
     if (!input.ok) return { kind: 'refused', fault: input.fault };
     const found = await keyring.scheme(input.value.schemeId);
     if (found === 'unavailable') return { kind: 'unavailable' };
-    // A scheme that is neither on nor being tried makes us fetch nothing.
+    // Keys are not fetched for a scheme that is neither on nor being tried.
     const isLive = found !== undefined && (found.isOn || Date.now() < found.trialUntilMs);
     const checked = await ofToken(input.value, isLive && !found.isRevoked ? found : undefined);
     if (checked === 'unavailable') return { kind: 'issuer_unavailable' };

@@ -4,13 +4,13 @@ import type { Database } from '../../lib/postgres/database.ts';
 import { inTurn } from '../../lib/postgres/in-turn.ts';
 import type { Tables } from '../../lib/postgres/tables.ts';
 import { newId } from '../access/id.ts';
-import type { Scope } from '../access/scopes.ts';
 import type { Seal } from '../access/sealing.ts';
 import { raiseSecurityEvent } from '../accounts/account-alerts.ts';
 import { lockAccount } from '../accounts/account-row.ts';
-import { type AccountRequest, writeAudit } from '../accounts/audit.ts';
+import { type AccountRequest, auditEntry, writeAudit } from '../accounts/audit.ts';
 import { readKey } from '../accounts/key-row.ts';
-import { canonicalNetworks } from '../accounts/networks.ts';
+import { networksOf } from '../accounts/networks.ts';
+import { type Conflict, conflict, isLastWayIn, refuseKeys, refuseSecret } from './key-refusal.ts';
 import {
   readScheme,
   recordOf,
@@ -18,7 +18,14 @@ import {
   selectSchemes,
   type TrialReport,
 } from './scheme-record.ts';
-import { readPublicKey, type SignatureAlgorithm } from './signature.ts';
+import {
+  invalid,
+  isHmac,
+  type NewProof,
+  proofColumns,
+  type SchemeSettings,
+  settingsFault,
+} from './scheme-settings.ts';
 
 export const SCHEME_LIMITS = {
   /** Schemes of an account that are not removed. */
@@ -37,47 +44,10 @@ export const SCHEME_LIMITS = {
   secretBytes: 32,
 } as const;
 
-/** What a new scheme verifies. */
-export type NewProof =
-  | {
-      readonly kind: 'signature';
-      readonly algorithm: SignatureAlgorithm;
-      /** PEM; absent for hmac-sha256. */
-      readonly publicKey?: string | undefined;
-    }
-  | {
-      readonly kind: 'token';
-      readonly algorithms: readonly string[];
-      readonly issuer: string;
-      readonly jwksUrl: string;
-      readonly scopeClaim?: string | undefined;
-      readonly scopeMap?: Readonly<Record<string, readonly Scope[]>> | undefined;
-    };
-
-export interface SchemeSettings {
-  readonly name?: string | undefined;
-  readonly scopes?: readonly Scope[] | undefined;
-  readonly allowCidrs?: readonly string[] | undefined;
-  readonly expiresAt?: Date | undefined;
-}
-
-export interface SchemeInvalid {
-  readonly kind: 'invalid';
-  readonly field: string;
-  /** One sentence for the caller, which never repeats the input. */
-  readonly reason: string;
-}
-
 type SchemeRequest = AccountRequest & { readonly schemeId: string };
 type NewScheme = AccountRequest &
   Required<Pick<SchemeSettings, 'name' | 'scopes'>> &
   SchemeSettings & { readonly proof: NewProof; readonly keyId?: string | undefined };
-
-/** A change that the state of the scheme does not allow. */
-interface Conflict {
-  readonly kind: 'conflict';
-  readonly reason: string;
-}
 
 const LAST_WAY_IN =
   'Keys are refused, and this is the last scheme that is on. Accept keys again first, or switch ' +
@@ -93,7 +63,7 @@ export type Schemes = ReturnType<typeof createSchemes>;
 export function createSchemes({ db, seal }: { readonly db: Database; readonly seal: Seal }) {
   return {
     create: async (wanted: NewScheme) =>
-      faultOf(wanted) ?? inTurn(db, wanted.accountId, (tx) => createScheme(tx, seal, wanted)),
+      settingsFault(wanted) ?? inTurn(db, wanted.accountId, (tx) => createScheme(tx, seal, wanted)),
 
     /** Oldest first. */
     async list(accountId: string): Promise<readonly SchemeRecord[]> {
@@ -104,7 +74,7 @@ export function createSchemes({ db, seal }: { readonly db: Database; readonly se
     get: (accountId: string, id: string) => readScheme(db, accountId, id),
 
     update: async (change: SchemeRequest & SchemeSettings) =>
-      faultOf(change) ?? inTurn(db, change.accountId, (tx) => updateScheme(tx, change)),
+      settingsFault(change) ?? inTurn(db, change.accountId, (tx) => updateScheme(tx, change)),
 
     /** Opens a trial: until its end, requests to the check route are reported. */
     openTrial: (request: SchemeRequest) =>
@@ -166,7 +136,7 @@ async function createScheme(tx: Transaction<Tables>, seal: Seal, wanted: NewSche
       account_id: accountId,
       key_id: keyId ?? null,
       name: wanted.name!,
-      ...columnsOf(proof),
+      ...proofColumns(proof),
       sealed: secret === undefined ? null : seal.seal(secret, id),
       scopes: [...wanted.scopes!],
       allow_cidrs: networksOf(wanted.allowCidrs ?? []),
@@ -185,7 +155,7 @@ async function createScheme(tx: Transaction<Tables>, seal: Seal, wanted: NewSche
       address: wanted.address ?? 'the operator',
     },
   });
-  await writeAudit(tx, { ...auditOf(wanted, 'scheme.created', id), detail: settingsOf(record) });
+  await writeAudit(tx, { ...auditEntry(wanted, 'scheme.created', id), detail: settingsOf(record) });
   return { kind: 'ok', record, secret: secret?.toString('base64') } as const;
 }
 
@@ -197,25 +167,6 @@ async function countSchemes(tx: Transaction<Tables>, accountId: string) {
     .where('account_id', '=', accountId)
     .executeTakeFirstOrThrow();
   return { made: Number(made), live: Number(live) };
-}
-
-const isHmac = (proof: NewProof) => proof.kind === 'signature' && proof.algorithm === 'hmac-sha256';
-
-function columnsOf(proof: NewProof) {
-  if (proof.kind === 'signature') {
-    const { kind, algorithm, publicKey } = proof;
-    const key = publicKey === undefined ? null : readPublicKey(publicKey, algorithm)!;
-    return { kind, algorithms: [algorithm], public_key: key };
-  }
-  const { kind, algorithms, issuer, jwksUrl, scopeClaim = null, scopeMap = {} } = proof;
-  return {
-    kind,
-    algorithms: [...algorithms],
-    issuer,
-    jwks_url: jwksUrl,
-    scope_claim: scopeClaim,
-    scope_map: JSON.stringify(scopeMap),
-  };
 }
 
 async function updateScheme(tx: Transaction<Tables>, change: SchemeRequest & SchemeSettings) {
@@ -235,7 +186,7 @@ async function updateScheme(tx: Transaction<Tables>, change: SchemeRequest & Sch
     .execute();
   const record = (await readScheme(tx, accountId, schemeId))!;
   const detail = { before: settingsOf(before), after: settingsOf(record) };
-  await writeAudit(tx, { ...auditOf(change, 'scheme.updated', schemeId), detail });
+  await writeAudit(tx, { ...auditEntry(change, 'scheme.updated', schemeId), detail });
   return { kind: 'ok', record } as const;
 }
 
@@ -252,7 +203,7 @@ async function openTrial(tx: Transaction<Tables>, request: SchemeRequest) {
     })
     .where('id', '=', schemeId)
     .execute();
-  await writeAudit(tx, auditOf(request, 'scheme.trial_opened', schemeId));
+  await writeAudit(tx, auditEntry(request, 'scheme.trial_opened', schemeId));
   return readScheme(tx, accountId, schemeId);
 }
 
@@ -275,7 +226,7 @@ async function switchScheme(
     .set({ is_on: to === 'on' })
     .where('id', '=', schemeId)
     .execute();
-  await writeAudit(tx, auditOf(request, `scheme.switched_${to}`, schemeId));
+  await writeAudit(tx, auditEntry(request, `scheme.switched_${to}`, schemeId));
   return { kind: 'ok', record: (await readScheme(tx, accountId, schemeId))! };
 }
 
@@ -293,113 +244,8 @@ async function removeScheme(
     .set({ is_on: false, removed_at: sql<Date>`now()`, sealed: null })
     .where('id', '=', schemeId)
     .execute();
-  await writeAudit(tx, auditOf(request, 'scheme.removed', schemeId));
+  await writeAudit(tx, auditEntry(request, 'scheme.removed', schemeId));
   return { kind: 'ok' };
-}
-
-/** Whether keys are refused, and no other scheme of the account itself is on. */
-async function isLastWayIn(tx: Transaction<Tables>, accountId: string, schemeId: string) {
-  const account = await tx
-    .selectFrom('accounts')
-    .select('keys_refused')
-    .where('id', '=', accountId)
-    .executeTakeFirstOrThrow();
-  return account.keys_refused && (await schemesOn(tx, accountId, schemeId)) === 0;
-}
-
-/** Schemes of the account itself that are accepted now. @param except is not counted */
-async function schemesOn(tx: Transaction<Tables>, accountId: string, except = ''): Promise<number> {
-  const rows = await selectSchemes(tx, accountId)
-    .where('is_on', '=', true)
-    .where('key_id', 'is', null)
-    .where('id', '<>', except)
-    .execute();
-  return rows.filter((row) => !row.is_expired).length;
-}
-
-async function refuseKeys(
-  tx: Transaction<Tables>,
-  request: AccountRequest & { readonly refused: boolean },
-): Promise<{ readonly kind: 'ok' } | Conflict> {
-  const { accountId, refused } = request;
-  await lockAccount(tx, accountId);
-  if (refused && (await schemesOn(tx, accountId)) === 0) {
-    return conflict('No scheme of the account is on: programs would have no way in.');
-  }
-  await tx
-    .updateTable('accounts')
-    .set({ keys_refused: refused })
-    .where('id', '=', accountId)
-    .execute();
-  await writeAudit(tx, auditOf(request, refused ? 'keys.refused' : 'keys.accepted'));
-  return { kind: 'ok' };
-}
-
-async function refuseSecret(
-  tx: Transaction<Tables>,
-  request: AccountRequest & { readonly keyId: string; readonly refused: boolean },
-): Promise<{ readonly kind: 'ok' } | Conflict | undefined> {
-  const { accountId, keyId, refused } = request;
-  await lockAccount(tx, accountId);
-  const key = await readKey(tx, accountId, keyId);
-  if (key === undefined || !key.live) return undefined;
-  const ofKey = await selectSchemes(tx, accountId)
-    .where('key_id', '=', keyId)
-    .where('is_on', '=', true)
-    .execute();
-  if (refused && ofKey.every((row) => row.is_expired)) {
-    return conflict('No scheme that stands for this key is on.');
-  }
-  await tx
-    .updateTable('api_keys')
-    .set({ secret_refused: refused })
-    .where('id', '=', keyId)
-    .execute();
-  await writeAudit(tx, auditOf(request, refused ? 'key.refused' : 'key.accepted', keyId));
-  return { kind: 'ok' };
-}
-
-function faultOf(
-  wanted: SchemeSettings & { readonly proof?: NewProof },
-): SchemeInvalid | undefined {
-  const { expiresAt, allowCidrs = [], proof } = wanted;
-  // The negation also refuses an invalid date.
-  if (expiresAt !== undefined && !(expiresAt.getTime() > Date.now())) {
-    return invalid('expires_at', 'must be a time in the future.');
-  }
-  const networks = canonicalNetworks(allowCidrs);
-  if (!networks.ok) return invalid('allow_cidrs', networks.reason);
-  if (proof?.kind !== 'signature') return undefined;
-  const { algorithm, publicKey } = proof;
-  if (algorithm === 'hmac-sha256') {
-    const reason = 'must be left out for hmac-sha256: the answer has the secret.';
-    return publicKey === undefined ? undefined : invalid('public_key', reason);
-  }
-  if (publicKey !== undefined && readPublicKey(publicKey, algorithm) !== undefined)
-    return undefined;
-  const kind = algorithm === 'ed25519' ? 'an Ed25519' : 'a P-256';
-  return invalid(
-    'public_key',
-    `must be ${kind} public key in PEM, which begins "BEGIN PUBLIC KEY".`,
-  );
-}
-
-function networksOf(texts: readonly string[]): string[] {
-  const read = canonicalNetworks(texts);
-  if (!read.ok) throw new Error(`networks were not checked: ${read.reason}`);
-  return [...read.networks];
-}
-
-function invalid(field: string, reason: string): SchemeInvalid {
-  return { kind: 'invalid', field, reason };
-}
-
-function conflict(reason: string): Conflict {
-  return { kind: 'conflict', reason };
-}
-
-function auditOf({ accountId, actor, address }: AccountRequest, action: string, target?: string) {
-  return { accountId, actor, address, action, target };
 }
 
 function settingsOf(record: SchemeRecord) {

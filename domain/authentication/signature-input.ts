@@ -38,7 +38,11 @@ const DERIVED: ReadonlySet<string> = new Set([
 const PARAMETERS: ReadonlySet<string> = new Set([
   ...['created', 'expires', 'keyid', 'nonce', 'alg', 'tag'],
 ]);
-const DIGESTS: Readonly<Record<string, string>> = { 'sha-256': 'sha256', 'sha-512': 'sha512' };
+/** Algorithms of Content-Digest, and their names in node:crypto. */
+const DIGESTS: ReadonlyMap<string, string> = new Map([
+  ['sha-256', 'sha256'],
+  ['sha-512', 'sha512'],
+]);
 const EXAMPLE = 'sig1=("@method" "@target-uri");created=1732500000;keyid="aut_…";nonce="…"';
 
 /**
@@ -114,8 +118,9 @@ function readDigests(values: readonly string[]): Checked<SignatureInput['digests
   const dictionary = values.length === 1 ? dictionaryOf(values[0]!) : undefined;
   const digests = new Map<string, Buffer>();
   for (const [name, [value]] of dictionary ?? []) {
-    if (DIGESTS[name] !== undefined && value instanceof ArrayBuffer) {
-      digests.set(DIGESTS[name], Buffer.from(value));
+    const algorithm = DIGESTS.get(name);
+    if (algorithm !== undefined && value instanceof ArrayBuffer) {
+      digests.set(algorithm, Buffer.from(value));
     }
   }
   if (digests.size > 0) return { ok: true, value: digests };
@@ -156,14 +161,14 @@ function lateness(created: unknown, expires: unknown, nowS: number): string | un
   if (!Number.isInteger(created)) return 'created must be the present time in whole Unix seconds.';
   const ageS = nowS - (created as number);
   if (ageS > ageMaxS) {
-    return `created is ${ageS} s ago; at most ${ageMaxS} s are allowed. Sign each request anew.`;
+    return `created is ${ageS} s ago; at most ${ageMaxS} s are allowed. Sign each request again.`;
   }
   if (ageS < -aheadMaxS) {
     return `created is ${-ageS} s ahead of our clock; at most ${aheadMaxS} s are allowed. Set the clock.`;
   }
   if (expires === undefined) return undefined;
   if (!Number.isInteger(expires)) return 'expires must be whole Unix seconds.';
-  return nowS >= (expires as number) ? 'expires has passed. Sign each request anew.' : undefined;
+  return nowS >= (expires as number) ? 'expires has passed. Sign each request again.' : undefined;
 }
 
 /** Whether a body has all digests that were signed. @param digests by algorithm */

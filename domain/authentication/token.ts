@@ -51,7 +51,10 @@ export function readTokenInput(token: string): Checked<TokenInput> {
   if (typeof kid !== 'string' || kid === '' || kid.length > TOKEN_LIMITS.kidCharsMax) {
     return malformed('key_id', 'The header of the token must name its key as kid.');
   }
-  const audiences = [decoded.claims.aud].flat().filter((aud) => isSchemeId(String(aud)));
+  // Nothing is verified yet, so `aud` may be any JSON value.
+  const audiences = [decoded.claims.aud as unknown]
+    .flat()
+    .filter((aud): aud is string => typeof aud === 'string' && isSchemeId(aud));
   const [schemeId] = audiences;
   if (audiences.length !== 1 || schemeId === undefined) {
     return malformed(
@@ -70,7 +73,7 @@ function decode(token: string) {
   }
 }
 
-/** Verifies a token by the keys of its issuer. @returns `unavailable`: these cannot be read now */
+/** Verifies a token by the keys of its issuer. @returns `unavailable` if they cannot be read now */
 export async function verifyToken(
   { schemeId, token, alg, kid }: TokenInput,
   proof: TokenProof,
@@ -115,7 +118,9 @@ function grantOf(payload: JWTPayload, proof: TokenProof): Checked<TokenGrant> {
     const detail = `The claim "${scopeClaim}" must list at most ${TOKEN_LIMITS.scopesMax} values.`;
     return malformed('scopes', detail);
   }
-  const granted = values.flatMap((value: unknown) => scopesOf(String(value), scopeMap));
+  const granted = values.flatMap((value: unknown) =>
+    typeof value === 'object' ? [] : scopesOf(String(value), scopeMap),
+  );
   return { ok: true, value: { endsAtMs, scopes: SCOPES.filter((one) => granted.includes(one)) } };
 }
 

@@ -5,14 +5,21 @@ export function dedicatedPath(name: string): string {
   return PATH + name;
 }
 
+interface DedicatedSocket {
+  readonly name: string;
+  readonly port: number;
+}
+
 /**
- * The URL of a dedicated socket for customers.
- * @param template e.g. `ws://host:{port}`, or `wss://{name}.host` behind a proxy, or both
+ * The public address of a dedicated process, without its path.
+ * @param template e.g. `ws://host:{port}`, or `wss://{name}.host` or `wss://host/{port}` behind a proxy
  */
-export function dedicatedUrl(
-  template: string,
-  { name, port }: { readonly name: string; readonly port: number },
-): string {
-  const origin = template.replaceAll('{name}', name).replaceAll('{port}', String(port));
-  return origin.replace(/\/$/, '') + dedicatedPath(name);
+export function dedicatedAddress(template: string, { name, port }: DedicatedSocket): string {
+  const address = template.replaceAll('{name}', name).replaceAll('{port}', String(port));
+  return address.replace(/\/$/, '');
+}
+
+/** The URL of a dedicated socket for customers. @param template as of `dedicatedAddress` */
+export function dedicatedUrl(template: string, socket: DedicatedSocket): string {
+  return dedicatedAddress(template, socket) + dedicatedPath(socket.name);
 }

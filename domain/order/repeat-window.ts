@@ -7,8 +7,9 @@ import { isSameContent, type Pill, type PillContent } from '../../schemas/pill.t
 export const ID_WIDTH = 40;
 
 /**
- * Remembers the identities of the last offsets of one partition. A decision depends only on the last `size` offsets, so a process that starts
- * at offset o decides like all others once it has read from o − size.
+ * Remembers the identities of the last offsets of one partition. A decision depends only on the last
+ * `size` offsets, so a process that starts at offset o decides like all others once it has read from
+ * o − size.
  *
  * One row for each record, in columns: as objects, every process had some 400,000 of them, which
  * every collection of garbage followed.

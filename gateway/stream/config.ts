@@ -1,5 +1,5 @@
 import { readPepperPath } from '../../domain/access/pepper.ts';
-import { dedicatedUrl } from '../../domain/dedicated/dedicated-url.ts';
+import { dedicatedAddress } from '../../domain/dedicated/dedicated-url.ts';
 import { readVenueRules } from '../../domain/market/calendars/venue-rules.ts';
 import { readEgress } from '../../domain/webhooks/send/egress.ts';
 import {
@@ -24,11 +24,11 @@ export function readStreamConfig(env: NodeJS.ProcessEnv) {
     const port = reader.integer('STREAM_PORT', { min: 0, max: 65_535, fallback: 8082 });
     return {
       dedicated,
-      /** Public address without a path, which signatures of handshakes cover. */
-      publicUrl: originOf(
+      /** Public address, to which clients append a path of this process; signatures cover both. */
+      publicUrl: canonical(
         dedicated === undefined
           ? urls.stream
-          : dedicatedUrl(urls.dedicated, { ...dedicated, port }),
+          : dedicatedAddress(urls.dedicated, { ...dedicated, port }),
       ),
       /** How the keys of customers' issuers are read. */
       egress: readEgress(reader),
@@ -49,9 +49,9 @@ export function readStreamConfig(env: NodeJS.ProcessEnv) {
   });
 }
 
-/** The client opens paths that this process names, so a path of the setting does not count. */
-function originOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).origin : url;
+/** An address as clients write it: without a default port. A proxy may take a path of it away. */
+function canonical(url: string): string {
+  return URL.canParse(url) ? new URL(url).href.replace(/\/$/, '') : url;
 }
 
 /** The socket and account, set by the supervisor if the process serves one dedicated socket. */

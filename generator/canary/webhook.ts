@@ -44,15 +44,22 @@ export async function openWebhook(
     server.once('error', reject);
     server.listen(port, host, resolve);
   });
+  const stop = () => {
+    server.close();
+    server.closeAllConnections();
+  };
   const own = `http://${host}:${(server.address() as AddressInfo).port}`;
-  const endpointId = await makeEndpoint(config, `${url ?? own}${path}`);
+  const endpointId = await makeEndpoint(config, `${url ?? own}${path}`).catch((error) => {
+    // The caller tries again, at the same port.
+    stop();
+    throw error;
+  });
   return {
     async close(): Promise<void> {
       await call(config, 'DELETE', `/api/webhooks/${endpointId}`).catch((error) =>
         log.warn({ err: error }, 'the endpoint was not removed; the next start removes it'),
       );
-      server.close();
-      server.closeAllConnections();
+      stop();
     },
   };
 }

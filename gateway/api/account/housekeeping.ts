@@ -11,8 +11,9 @@ import { HOUSEKEEPING_MS } from '../limits.ts';
 
 /**
  * Starts the background work of accounts, which any number of processes may run at once: mails of
- * events and tickets, ended windows of attempts, old nonces, renewals, reminders, erasure of closed accounts, deletion of old rows. A
- * failing job does not delay the others, and the runs of a job never overlap.
+ * events and tickets, ended windows of attempts, old nonces, renewals, reminders, erasure of closed
+ * accounts, deletion of old rows. A failing job does not delay the others, and the runs of a job never
+ * overlap.
  */
 export function startHousekeeping(parts: EventMailDeps & SupportMailDeps): Repetition {
   const { db, log } = parts;

@@ -301,6 +301,7 @@ describe('links', () => {
 test.each([
   [{ format: 'xml' }, 'format'],
   [{ from: 'yesterday' }, 'from'],
+  [{ from: '0000-00-00T00:00:00Z' }, 'timestamp_out_of_range'],
   [{ to: '2020-01-01T00:00:00Z' }, 'to'],
   [{ symbols: ['lower'] }, 'symbols'],
   [{ filter: { min_conf: 1 } }, 'filter'],

@@ -107,7 +107,10 @@ function failureOf(
     case 'refused':
       return [verdict.fault.check, verdict.fault.detail];
     case 'replayed':
-      return ['nonce', 'Another request has used the same nonce. Sign each request anew.'];
+      return [
+        'nonce',
+        'Another request has used the same nonce. Sign each request again, with a new nonce.',
+      ];
     case 'nonces_full':
       return ['nonce', 'The scheme has signed too many requests lately. Wait a minute.'];
     case 'address_refused':

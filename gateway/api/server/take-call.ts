@@ -29,7 +29,8 @@ declare module 'fastify' {
 }
 
 /**
- * Counts a call of a key, or of the console, against the account's limits and shows them; calls `done`, or answers 429 or 503.
+ * Counts a call of a key, or of the console, against the account's limits, and shows them; calls
+ * `done`, or answers 429 or 503.
  */
 export function takeCall(
   meter: Meter,

@@ -64,10 +64,10 @@ export const ACCESS_PROBLEMS = problemTypes({
   },
   signature_malformed: {
     status: 401,
-    title: 'The signature lacks something',
+    title: 'The signature is malformed or too old',
     meaning:
-      'The HTTP message signature (RFC 9421) does not have the form that is demanded here, or is ' +
-      'too old; `check` says which part, `detail` what to correct.',
+      'The HTTP message signature (RFC 9421) does not have the required form, or is too old; `check` ' +
+      'names the part, and `detail` says what to correct.',
     remedy:
       'Sign `@method`, `@target-uri` and, where there is a body, `content-digest`, with `created`, ' +
       '`keyid` and a new `nonce`, under one label.',
@@ -88,15 +88,15 @@ export const ACCESS_PROBLEMS = problemTypes({
     status: 401,
     title: 'The signature was used before',
     meaning: 'Another request has used the same `nonce`: each signature is accepted once.',
-    remedy: 'Sign each request anew, repeats too, with a new random `nonce`.',
+    remedy: 'Sign each request again, repeats included, with a new random `nonce`.',
     challenge: SIGNATURE_CHALLENGE,
   },
   access_token_malformed: {
     status: 401,
-    title: 'The token lacks something',
+    title: 'The token is malformed or has expired',
     meaning:
-      'The bearer token is not a JWT of the form that is demanded here, or has expired; `check` ' +
-      'says which part, `detail` what to correct.',
+      'The bearer token is not a JWT of the required form, or has expired; `check` names the part, ' +
+      'and `detail` says what to correct.',
     remedy:
       'Send a signed JWT with `kid`, and with the id of the scheme as its audience (`aud`), that ' +
       'has not expired.',
@@ -187,8 +187,8 @@ export const ACCESS_PROBLEMS = problemTypes({
     status: 403,
     title: 'Keys are switched off',
     meaning:
-      'The key is valid, but its owner accepts only signed requests and tokens of the ' +
-      'authentication schemes in its place.',
+      'The key is valid, but its owner accepts only signed requests, or tokens, of authentication ' +
+      'schemes instead.',
     remedy:
       'Sign the request, or let a signed-in user accept keys again at PATCH ' +
       '/api/manager/authentication.',
@@ -260,7 +260,7 @@ export const ACCESS_PROBLEMS = problemTypes({
     status: 503,
     title: 'The keys of the issuer cannot be read',
     meaning:
-      'The token names a scheme whose `jwks_url` gave no usable key set, and no keys are known from before.',
+      'The token names a scheme whose `jwks_url` gave no usable key set, and no earlier keys are known.',
     remedy: 'Check the server at `jwks_url`, then send the request again after `Retry-After`.',
   },
   account_outcome_unknown: {

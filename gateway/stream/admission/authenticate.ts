@@ -188,7 +188,7 @@ const PROOF_INVALID = refused(
 );
 const REPLAYED = refused(
   'key_invalid',
-  'The signature was used before. Sign each connection anew, with a new nonce.',
+  'The signature was used before. Sign each connection again, with a new nonce.',
 );
 const MIXED = refused('key_invalid', 'Send only a key, only a signature, or only a token.');
 const KEYS_REFUSED = refused(

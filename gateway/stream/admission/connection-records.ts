@@ -17,7 +17,8 @@ const TIMEOUT_MS = 2_000;
 
 /**
  * Opens the records that this process keeps in PostgreSQL: the open sockets, the last use of each
- * key, the versions of the pepper, the counts of security events, and latencies by hour. No connection waits for them.
+ * key, the versions of the pepper, the counts of security events, and latencies by hour. No connection
+ * waits for them.
  */
 export function openConnectionRecords(options: {
   readonly databaseUrl: string;

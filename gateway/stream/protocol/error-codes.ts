@@ -25,7 +25,7 @@ export const ERROR_CODES = {
   key_revoked: fatal('key_revoked', 'The key was revoked.'),
   keys_refused: fatal(
     'key_revoked',
-    'The account, or the owner of the key, accepts only signatures and tokens in its place.',
+    'The account accepts only signatures and tokens instead of keys, or instead of this key.',
   ),
   credential_expired: fatal('credential_expired', 'The key or token has expired.'),
   address_refused: fatal('address_refused', 'The key may not be used from this address.'),
