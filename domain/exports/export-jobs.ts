@@ -4,6 +4,7 @@ import { inTurn } from '../../lib/postgres/in-turn.ts';
 import type { Tables } from '../../lib/postgres/tables.ts';
 import type { Receipt } from '../../schemas/receipt.ts';
 import { newId } from '../access/id.ts';
+import { isSchemeId } from '../access/scheme-rows.ts';
 import { type AccountRequest, writeAudit } from '../accounts/audit.ts';
 
 export type ExportRow = Selectable<Tables['exports']>;
@@ -78,20 +79,34 @@ export function createExportJobs(db: Database, bounds: ExportBounds) {
         return row;
       }),
 
-    /** Whether a key is live: a link that a key made ends with it. */
-    async isKeyLive(keyId: string): Promise<boolean> {
-      const row = await db
-        .selectFrom('api_keys')
-        .select('id')
-        .where('id', '=', keyId)
-        .where('revoked_at', 'is', null)
-        .where((eb) =>
-          eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', sql<Date>`now()`)]),
-        )
-        .executeTakeFirst();
-      return row !== undefined;
-    },
+    /** Whether a key or scheme is live: a link that it made ends with it. */
+    isCredentialLive: (id: string): Promise<boolean> =>
+      isSchemeId(id) ? isSchemeLive(db, id) : isKeyLive(db, id),
   };
+}
+
+async function isKeyLive(db: Database, id: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('api_keys')
+    .select('id')
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', sql<Date>`now()`)]))
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** A scheme that stands for a key lives no longer than the key. */
+async function isSchemeLive(db: Database, id: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('authentication_schemes')
+    .select(['id', 'key_id'])
+    .where('id', '=', id)
+    .where('is_on', '=', true)
+    .where('removed_at', 'is', null)
+    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', sql<Date>`now()`)]))
+    .executeTakeFirst();
+  return row !== undefined && (row.key_id === null || (await isKeyLive(db, row.key_id)));
 }
 
 function selectExport(db: Database | Transaction<Tables>, id: string) {
@@ -105,12 +120,13 @@ async function createExport(
   { rowsEstimated, bytesEstimated, request, ...log }: NewExport,
 ): Promise<ExportCreated> {
   const { accountId: account_id, actor } = requester;
-  // One at a time, over all processes: the bounds hold over all accounts.
+  // One at a time, over all processes: the bounds hold over all accounts. Removed exports count too,
+  // so their creations are counted in the audit log.
   await sql`SELECT pg_advisory_xact_lock(hashtext(current_schema() || ' exports'))`.execute(tx);
   const { rows } = await sql<Record<'own' | 'day' | 'open' | 'bytes', string>>`
     SELECT count(*) FILTER (WHERE account_id = ${account_id} AND is_open) AS own,
-      count(*) FILTER (WHERE account_id = ${account_id} AND created_at > now() - interval '1 day')
-        AS day,
+      (SELECT count(*) FROM audit_log WHERE account_id = ${account_id}
+        AND action = 'export.created' AND at > now() - interval '1 day') AS day,
       count(*) FILTER (WHERE is_open) AS open,
       coalesce(sum(CASE WHEN is_open THEN greatest(bytes, (request->>'bytes')::bigint)
         ELSE bytes END), 0) AS bytes

@@ -69,7 +69,7 @@ async function mayDownload({ keyring, jobs }: FileDeps, row: ExportRow, by: stri
   const account = await keyring.account(row.account_id);
   if (account === undefined || account === 'unavailable') return false;
   if (entitlementOf(account, 'history', Date.now()).kind !== 'granted') return false;
-  return by === 'session' || (await jobs.isKeyLive(by));
+  return by === 'session' || (await jobs.isCredentialLive(by));
 }
 
 async function sendFile(
@@ -105,6 +105,8 @@ async function sendFile(
   const leave = await downloads.begin(row.account_id);
   if (leave === undefined) return refuse(reply, 'overloaded', { retry_after_s: 5 });
   reply.raw.once('close', leave);
+  // A client that has left while its turn was awaited closes nothing any more.
+  if (reply.raw.closed) leave();
   const { start, end } = range ?? { start: 0, end: length - 1 };
   if (range !== undefined)
     reply.code(206).header('content-range', `bytes ${start}-${end}/${length}`);

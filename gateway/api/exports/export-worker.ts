@@ -122,12 +122,10 @@ async function writeOne(
   } catch (error) {
     if (signal.aborted) await claims.release(id);
     else if (error instanceof ExportFailure) await claims.fail(id, error.problem);
-    else if (error instanceof QueryError && !isFinal(error, attempts)) {
-      await claims.release(id);
-      throw error; // logged; the next run tries again
-    } else {
-      await claims.fail(id, 'export_failed');
-      throw error;
+    else {
+      // Released, the next run tries again. Without PostgreSQL, the lease ends by itself.
+      await (isFinal(error, attempts) ? claims.fail(id, 'export_failed') : claims.release(id));
+      throw error; // logged
     }
   } finally {
     clearInterval(confirming);
@@ -135,12 +133,14 @@ async function writeOne(
 }
 
 /**
- * Whether another attempt is useless: the statements are too heavy, or the engine has answered each
- * attempt with an error. An engine that is busy or away is waited for.
+ * Whether another attempt is useless: the statements are too heavy, or each attempt has failed. An
+ * engine that is busy or away is waited for.
  */
-function isFinal({ kind, cause }: QueryError, attempts: number): boolean {
-  if (kind !== 'unavailable') return kind === 'heavy';
-  return clickHouseErrorName(cause) !== undefined && attempts >= EXPORT_LIMITS.attemptsMax;
+function isFinal(error: unknown, attempts: number): boolean {
+  const isLast = attempts >= EXPORT_LIMITS.attemptsMax;
+  if (!(error instanceof QueryError)) return isLast;
+  if (error.kind !== 'unavailable') return error.kind === 'heavy';
+  return clickHouseErrorName(error.cause) !== undefined && isLast;
 }
 
 /** Deletes files that no row names: of dead processes, removed exports and erased accounts. */

@@ -9,6 +9,7 @@ import { compressors } from 'hyparquet-compressors';
 import { sql } from 'kysely';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readPepper } from '../../../domain/access/pepper.ts';
 import { databaseName, openClickHouse } from '../../../lib/clickhouse/clickhouse-client.ts';
 import { nowMicros } from '../../../lib/timing/clock.ts';
 import { parseCursor } from '../../../schemas/position.ts';
@@ -19,6 +20,7 @@ import { makePill } from '../../../testing/pills.ts';
 import { startProcess } from '../../../testing/process.ts';
 import { waitFor } from '../../../testing/wait.ts';
 import { openPlatform, type Platform } from '../testing/api-platform.ts';
+import { signLink } from './export-link.ts';
 import { EXPORT_LIMITS } from './limits.ts';
 
 const PILLS = 600;
@@ -288,6 +290,19 @@ describe('links', () => {
       platform.db,
     );
     await refused();
+    // A scheme of the account signs for its own links.
+    const by = 'aut_aaaaaaaaaaaa';
+    await sql`INSERT INTO authentication_schemes (id, account_id, name, kind, algorithms, scopes, created_by, is_on)
+      VALUES (${by}, ${other.id}, 'desk', 'signature', '{ed25519}', '{exports}', 'test', true)`.execute(
+      platform.db,
+    );
+    const pepper = readPepper(platform.namespace.env.KEY_PEPPER_FILE!);
+    const { path: signed } = signLink(done.id, by, Math.floor(Date.now() / 1000), pepper);
+    expect((await download(signed)).status).toBe(200);
+    await sql`UPDATE authentication_schemes SET is_on = false WHERE id = ${by}`.execute(
+      platform.db,
+    );
+    expect((await download(signed)).status).toBe(403);
   });
 
   test('of a removed export leads nowhere, and its file is deleted', async () => {
@@ -431,17 +446,10 @@ describe('an export of several slices', () => {
 
   test('bounds: of an account at a time, in a day, and of all', async () => {
     const { db } = platform;
-    await sql`INSERT INTO exports (id, account_id, created_by, request, state, epoch, position, rows_estimated, finished_at)
-      SELECT 'exp_' || lpad(n::text, 12, '0'), ${account.id}, 'test', '{}', 'failed', 'k', 'k:', 0, now()
-      FROM generate_series(1, ${EXPORT_LIMITS.dailyOfAccountMax}) n`.execute(db);
     const body = { ...range, format: 'parquet' };
-    const daily = await send('POST', '/api/exports', body);
-    expect([daily.status, daily.body.code, daily.body.limit]).toEqual([429, 'export_limit', 20]);
-    await sql`UPDATE exports SET created_at = now() - interval '2 days', state = 'running', owner = 'x',
-      owner_until = now() + interval '1 hour', finished_at = NULL WHERE id IN ('exp_000000000001', 'exp_000000000002', 'exp_000000000003')`.execute(
-      db,
-    );
-    await sql`DELETE FROM exports WHERE state = 'failed'`.execute(db);
+    await sql`INSERT INTO exports (id, account_id, created_by, request, state, epoch, position, rows_estimated, owner, owner_until)
+      SELECT 'exp_' || lpad(n::text, 12, '0'), ${account.id}, 'test', '{}', 'running', 'k', 'k:', 0, 'x', now() + interval '1 hour'
+      FROM generate_series(1, ${EXPORT_LIMITS.openOfAccountMax}) n`.execute(db);
     const open = await send('POST', '/api/exports', body);
     expect([open.status, open.body.code]).toEqual([429, 'export_limit']);
     await sql`DELETE FROM exports`.execute(db);
@@ -452,5 +460,11 @@ describe('an export of several slices', () => {
     const full = await send('POST', '/api/exports', body);
     expect([full.status, full.body.code]).toEqual([503, 'export_storage_full']);
     await sql`DELETE FROM exports`.execute(db);
+    // Removed exports count as well.
+    await sql`INSERT INTO audit_log (account_id, actor, action)
+      SELECT ${account.id}, 'test', 'export.created'
+      FROM generate_series(1, ${EXPORT_LIMITS.dailyOfAccountMax})`.execute(db);
+    const daily = await send('POST', '/api/exports', body);
+    expect([daily.status, daily.body.code, daily.body.limit]).toEqual([429, 'export_limit', 20]);
   });
 });
