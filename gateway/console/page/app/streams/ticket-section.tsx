@@ -20,7 +20,7 @@ export function TicketSection() {
       <p>
         A browser cannot send a key with a socket, and a key in an address would end up in logs. A
         server that has a key asks <code>POST /api/stream/tickets</code> for a ticket instead: it
-        opens one socket, once, within 30 s, and says nothing about the key.
+        opens one socket, once, within 30 s, and says nothing about the key.
       </p>
       <ActionButton
         onClick={async () => setTicket(await client.send<Ticket>('POST', '/api/stream/tickets'))}

@@ -1,4 +1,5 @@
 import { useLocation } from 'preact-iso';
+import '../../style/connection.css';
 import type { Verdict } from '../../../../../sdk/exports.ts';
 import { formatConfidence, formatSpread } from '../../view/format.ts';
 import { VerdictPanel } from '../../view/verdict.tsx';
