@@ -38,9 +38,8 @@ const UNITS = [
   ...['pills', 'records', 'rows', 'requests', 'calls', 'endpoints', 'messages', 'connections'],
   ...['symbols', 'identities', 'events', 'attempts', 'deliveries', 'mails', 'frames', 'lines'],
 ];
-/** What the counted nouns become: `pills_sent_total`, `lines_lost_total`. */
+/** What happened to the counted nouns: `pills_sent_total`, `lines_lost_total`. */
 const PARTICIPLES = ['sent', 'skipped', 'opened', 'closed', 'lost', 'dropped', 'kept', 'down'];
-/** States of a noun: `requests_in_flight`, `unsettled_pills`. */
 const NAME = /^pillole_[a-z]+(?:_[a-z]+)*$/;
 
 /** Merges what the processes report. @param reports metrics by process */
@@ -67,6 +66,7 @@ export function conventionFaults({ name, type, labels, values, help }: ReportedM
     .replace(/_total$/, '')
     .split('_')
     .at(-1)!;
+  // `requests_in_flight` ends in no noun.
   const isKnown = UNITS.includes(end) || (isTotal && PARTICIPLES.includes(end)) || end === 'flight';
   if (!isKnown) faults.push(`${name} ends in no unit or noun that is listed.`);
   if (type === 'histogram' && !/_(seconds|bytes)$/.test(name)) faults.push(`${name} has no unit.`);
