@@ -27,7 +27,8 @@ beforeAll(async () => {
   if ('reason' in made) throw new Error(`No Python with the client's packages: ${made.reason}`);
   ({ python } = made);
   folder = await mkdtemp(path.join(os.tmpdir(), 'pillole-python-'));
-});
+  // The first run installs all packages, which several files wait for on a busy machine.
+}, 900_000);
 
 afterAll(async () => {
   await Promise.all(running.map((process) => process.stop()));

@@ -305,8 +305,11 @@ describe('another account’s object does not exist', () => {
       async own() {
         const carl = accounts.stranger('carl');
         await carl.signUp();
-        return (await carl.send('POST', '/api/subscription/checkout', { tier: 'pro' })).body
-          .checkout_id;
+        const { body } = await waitFor('a checkout', async () => {
+          const begun = await carl.send('POST', '/api/subscription/checkout', { tier: 'pro' });
+          return begun.body.checkout_id !== undefined && begun;
+        });
+        return body.checkout_id;
       },
       body: { outcome: 'paid' },
     },
