@@ -7,7 +7,7 @@ umask 077
 [ ! -e .env ] || { echo '.env exists: nothing is changed.'; exit 0; }
 mkdir -p secrets
 random() { openssl rand -hex 24; }
-# Read by user 65534 of the image; the folder itself is closed to others.
+# Each file is mounted by itself and read by user 65534 of the image; the folder is closed to others.
 printf '%s\n' "$(openssl rand -hex 32)" >secrets/pepper
 token=gen_$(random)
 printf '%s\n' "$token" >secrets/generator-token
@@ -30,4 +30,3 @@ random >secrets/grafana
     >>secrets/passwords.sql
 } >.env
 chmod 644 secrets/pepper secrets/generators.json secrets/passwords.sql secrets/postgres secrets/grafana
-chmod 711 secrets
