@@ -157,8 +157,12 @@ describe('a call', () => {
 
   test('a server that does not speak HTTP is named too', async () => {
     const other = net.createServer((socket) => {
-      // After the request, whose unread bytes would make the kernel discard the answer.
-      socket.once('data', () => socket.end('220 mail.test ESMTP\r\n'));
+      // After the whole request: unread bytes would make the kernel discard the answer.
+      let head = '';
+      socket.on('data', (bytes) => {
+        head += bytes;
+        if (head.endsWith('\r\n\r\n')) socket.end('220 mail.test ESMTP\r\n');
+      });
     });
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const apiUrl = `http://127.0.0.1:${(other.address() as net.AddressInfo).port}`;
