@@ -21,6 +21,7 @@ export interface NewKey {
 export const SCOPES = [
   ['read', 'Every read of the API; changes nothing'],
   ['stream', 'Sockets and their tickets'],
+  ['exports', 'Create, download and remove files of history'],
   ['webhooks:read', 'Webhook endpoints and deliveries, nothing else'],
   ['webhooks:write', 'Create, change, delete and test webhook endpoints'],
   ['support', 'Open support tickets'],
