@@ -85,13 +85,15 @@ export function createExportJobs(db: Database, bounds: ExportBounds) {
   };
 }
 
+const isUnexpired = sql<boolean>`(expires_at IS NULL OR expires_at > now())`;
+
 async function isKeyLive(db: Database, id: string): Promise<boolean> {
   const row = await db
     .selectFrom('api_keys')
     .select('id')
     .where('id', '=', id)
     .where('revoked_at', 'is', null)
-    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', sql<Date>`now()`)]))
+    .where(isUnexpired)
     .executeTakeFirst();
   return row !== undefined;
 }
@@ -104,7 +106,7 @@ async function isSchemeLive(db: Database, id: string): Promise<boolean> {
     .where('id', '=', id)
     .where('is_on', '=', true)
     .where('removed_at', 'is', null)
-    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', sql<Date>`now()`)]))
+    .where(isUnexpired)
     .executeTakeFirst();
   return row !== undefined && (row.key_id === null || (await isKeyLive(db, row.key_id)));
 }
