@@ -169,7 +169,7 @@ async function tailUntilInterrupted(interpreter: string, env: NodeJS.ProcessEnv,
   const exited = once(program, 'exit');
   await waitFor('a pill of tail', async () => {
     await poster.post(makePill({ symbol: 'TAIL.T' }));
-    return /^\{.*"symbol":"TAIL\.T".*"type":"pill"\}$/m.test(output.text) || output.text;
+    return /^\{"type":"pill",.*"symbol":"TAIL\.T".*\}$/m.test(output.text) || output.text;
   });
   program.kill('SIGTERM');
   expect(await exited).toEqual([130, null]);

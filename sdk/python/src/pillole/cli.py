@@ -127,7 +127,7 @@ def _tail(client: Client, options: argparse.Namespace) -> int:
 
 def _tagged(item: Item) -> dict[str, object]:
     fields: dict[str, object] = msgspec.to_builtins(item)
-    return {**fields, "type": type(item).__name__.removesuffix("Frame").lower()}
+    return {"type": type(item).__name__.removesuffix("Frame").lower(), **fields}
 
 
 def _latest(client: Client, options: argparse.Namespace) -> int:
