@@ -27,11 +27,11 @@ function placesOf(root, settings) {
     ['sdk/README.md', /(npm install ~\/)\S+\.tgz()/, tarballOf(settings)],
   ];
   // Other imports are of builtins, which begin with node:, or of files, which begin with a dot.
-  const ownImport = /(\} from ')(?!node:|\.)[^']*(')/;
+  const ownImport = /(\} from ')(?!node:|\.)[^']*(')/g;
   const examples = readdirSync(path.join(root, 'sdk/examples'))
     .filter((name) => name.endsWith('.js'))
     .map((name) => `sdk/examples/${name}`)
-    .filter((file) => ownImport.test(read(root, file)));
+    .filter((file) => read(root, file).search(ownImport) >= 0);
   for (const file of [...examples, 'sdk/README.md', 'sdk/WEBHOOKS.md'])
     places.push([file, ownImport, npm]);
   return places;
@@ -47,7 +47,7 @@ export function packageFaults(root = ROOT, isWritten = false) {
   const settings = JSON.parse(read(root, SETTINGS));
   return placesOf(root, settings).flatMap(([file, pattern, value]) => {
     const text = read(root, file);
-    if (!pattern.test(text)) return [`${file}: there is no ${pattern} for ${SETTINGS}.`];
+    if (text.search(pattern) < 0) return [`${file}: there is no ${pattern} for ${SETTINGS}.`];
     const wanted = text.replace(pattern, (_, before, after) => `${before}${value}${after}`);
     if (wanted === text) return [];
     if (isWritten) writeFileSync(path.join(root, file), wanted);

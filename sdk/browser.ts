@@ -6,5 +6,5 @@ export * from './exports.ts';
 /** Creates a client for browsers: without dependencies, with the global WebSocket. */
 export function createClient(options: ClientOptions): Client {
   const { WebSocket } = globalThis as { WebSocket?: WebSocketClass };
-  return createClientOn(WebSocket, options);
+  return createClientOn(WebSocket, options, { sendsHeaders: false });
 }

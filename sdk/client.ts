@@ -1,3 +1,4 @@
+import { type Auth, credentialHeaders } from './auth/auth.ts';
 import { PilloleError } from './error.ts';
 import {
   HISTORY_LIMITS,
@@ -37,6 +38,8 @@ export interface ClientOptions {
   readonly streamUrl?: string;
   /** API key. Do not use it in web pages: every visitor could read it. */
   readonly key?: string | undefined;
+  /** Instead of a key, for accounts with authentication schemes: `signRequests` or `bearerTokens`. */
+  readonly auth?: Auth | undefined;
   /** In browsers, instead of a key: gets a ticket for one connection from your own server. */
   readonly ticket?: () => Promise<string>;
   readonly fetch?: typeof fetch;
@@ -92,24 +95,33 @@ const HISTORY_PATH = '/api/pills';
 /** The only call that needs no key. */
 const STATUS_PATH = '/api/status';
 
-/** @param platformWebSocket of Node or of the browser; `options` may name another one */
+/**
+ * @param platformWebSocket of Node or of the browser; `options` may name another one
+ * @param platform `sendsHeaders`: a WebSocket can send headers, as in Node but not in browsers
+ */
 export function createClientOn(
   platformWebSocket: WebSocketClass | undefined,
   options: ClientOptions,
+  platform: { readonly sendsHeaders: boolean },
 ): Client {
-  const { apiUrl, key, ticket, webSocket = platformWebSocket } = options;
+  const { apiUrl, key, auth, ticket, webSocket = platformWebSocket } = options;
+  const credentials = { key, auth };
   // Browsers refuse a fetch that is called as a method of another object.
   const callFetch = options.fetch ?? ((...args: Parameters<typeof fetch>) => fetch(...args));
-  const rest = createRestClient({ apiUrl, key, fetch: callFetch });
+  const rest = createRestClient({ apiUrl, credentials, fetch: callFetch });
 
   const address = async (): Promise<StreamAddress> => {
     const url = streamAddress(options.streamUrl);
-    if (key !== undefined || ticket === undefined) return { url: url.href, key };
-    url.searchParams.set('ticket', await ticket());
-    return { url: url.href, key: undefined };
+    if (key !== undefined) return { url: url.href, key, headers: undefined };
+    if (ticket !== undefined) {
+      url.searchParams.set('ticket', await ticket());
+      return { url: url.href, key, headers: undefined };
+    }
+    const headers = await credentialHeaders(credentials, { method: 'GET', url: url.href });
+    return { url: url.href, key, headers };
   };
   const get = async <T>(path: string, query: object, more?: GetOptions): Promise<T> => {
-    if (path !== STATUS_PATH) requireKey(options);
+    if (path !== STATUS_PATH) requireCredential(options);
     try {
       return await rest.get<T>(withQuery(path, query), more);
     } catch (error) {
@@ -156,20 +168,27 @@ export function createClientOn(
       if (webSocket === undefined) {
         throw notConfigured('This platform has no WebSocket: set `webSocket`.');
       }
-      requireKey(options);
+      requireCredential(options);
+      if (auth !== undefined && ticket === undefined && !platform.sendsHeaders) {
+        throw notConfigured('A WebSocket of a browser sends no headers: set `ticket` for streams.');
+      }
       streamAddress(options.streamUrl); // throws here rather than in the first attempt to connect
       return openStream({ rest, webSocket, address }, wanted);
     },
   };
 }
 
-/** Fails before any request is sent. @throws PilloleError `key_missing`, `key_malformed` */
-export function requireKey({ key, ticket }: ClientOptions): void {
+/**
+ * Fails before any request is sent.
+ * @throws PilloleError `key_missing`, `key_malformed`, `not_configured`
+ */
+export function requireCredential({ key, auth, ticket }: ClientOptions): void {
   if (key === undefined || key === '') {
-    if (ticket !== undefined) return;
-    const message = 'No key is set: pass `key` to createClient.';
+    if (auth !== undefined || ticket !== undefined) return;
+    const message = 'No key is set: pass `key` or `auth` to createClient.';
     throw new PilloleError({ code: 'key_missing', message });
   }
+  if (auth !== undefined) throw notConfigured('Set only one of `key` and `auth`.');
   if (/^[\x21-\x7e]+$/.test(key)) return;
   const message = 'The key has blanks or line breaks: pass exactly the key.';
   throw new PilloleError({ code: 'key_malformed', message });

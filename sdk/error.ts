@@ -38,7 +38,8 @@ export interface PilloleErrorFields {
  * The only error class of the client. `code` is one of the platform's (`key_invalid`,
  * `daily_quota_exceeded`, …) or one of the client's own: `network`, `timeout`, `aborted`,
  * `answer_malformed`, `not_pillole` (another kind of server answers at the address), `key_missing`,
- * `key_malformed`, `endpoint_unavailable` (this server lacks the endpoint), `not_configured`,
+ * `key_malformed`, `auth_failed`
+ * (no signature or token could be made), `auth_malformed`, `endpoint_unavailable` (this server lacks the endpoint), `not_configured`,
  * `slow_consumer`, `unreachable`, `already_iterated`, `no_symbols`, `dead`, `connection_lost`.
  */
 export class PilloleError extends Error {

@@ -1,4 +1,5 @@
 /** The public interface, except `createClient`, which differs between Node and browsers. */
+export { type Auth, bearerTokens, type OutgoingRequest } from './auth/auth.ts';
 export type { Client, ClientOptions } from './client.ts';
 export { PilloleError, type PilloleErrorFields, type Problem, type Retry } from './error.ts';
 export type { HistoryRange } from './rest/history-range.ts';

@@ -1,7 +1,9 @@
 import { WebSocket } from 'ws';
-import { type Client, type ClientOptions, createClientOn, requireKey } from './client.ts';
+import { type Client, type ClientOptions, createClientOn, requireCredential } from './client.ts';
 import { type ExportInfo, type ExportOptions, runExport } from './rest/export.ts';
+import type { SocketOptions } from './stream/client-socket.ts';
 
+export { type SigningOptions, signRequests } from './auth/sign-requests.ts';
 export * from './exports.ts';
 export type { ExportFormat, ExportInfo, ExportOptions } from './rest/export.ts';
 export { type ReceiptRow, receiptOf, verifyReceipt } from './rest/receipt.ts';
@@ -9,8 +11,8 @@ export type { Receipt } from './rest/receipt-type.ts';
 
 /** `ws`, even though newer versions of Node have a WebSocket: only `ws` can be paused. */
 class PillSocket extends WebSocket {
-  constructor(url: string) {
-    super(url, { perMessageDeflate: false, maxPayload: FRAME_BYTES_MAX });
+  constructor(url: string, { headers = {} }: SocketOptions = {}) {
+    super(url, { perMessageDeflate: false, maxPayload: FRAME_BYTES_MAX, headers });
   }
 }
 
@@ -28,12 +30,12 @@ export interface NodeClient extends Client {
 
 /** Creates a client. It opens no connection before the first call. */
 export function createClient(options: ClientOptions): NodeClient {
-  const { apiUrl, key, fetch = globalThis.fetch } = options;
+  const { apiUrl, key, auth, fetch = globalThis.fetch } = options;
   return {
-    ...createClientOn(PillSocket, options),
+    ...createClientOn(PillSocket, options, { sendsHeaders: true }),
     async export(wanted) {
-      requireKey(options);
-      return runExport({ apiUrl, key, fetch }, wanted);
+      requireCredential(options);
+      return runExport({ apiUrl, credentials: { key, auth }, fetch }, wanted);
     },
   };
 }

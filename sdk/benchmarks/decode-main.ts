@@ -92,7 +92,8 @@ class FedSocket implements WebSocketLike {
 }
 
 async function measure(millions: number): Promise<void> {
-  const client = createClientOn(FedSocket, { streamUrl: 'ws://127.0.0.1', key: 'k' });
+  const options = { streamUrl: 'ws://127.0.0.1', key: 'k' };
+  const client = createClientOn(FedSocket, options, { sendsHeaders: true });
   const items = client.stream({ symbols: '*', snapshot: false })[Symbol.asyncIterator]();
   const first = items.next();
   const socket = await socketOpened;

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { bearerTokens } from '../auth/auth.ts';
 import type { Client } from '../client.ts';
 import { createClient, type NodeClient } from '../index.ts';
 import { isLocal, readKey, readToken } from './api-key.ts';
@@ -26,7 +27,8 @@ export function generatorAccess(terminal: Terminal, options: GeneratorOptions) {
   const { key: token, warning } = readToken(terminal, options.tokenFile) ?? {};
   if (warning !== undefined) writeLine(terminal.stderr, `Warning: ${warning}`);
   if (token !== undefined) warnUnencrypted(terminal, apiUrl, 'token');
-  return { apiUrl, token };
+  const auth = token === undefined ? undefined : bearerTokens(() => token);
+  return { apiUrl, credentials: { key: undefined, auth } };
 }
 
 /** A client for the addresses and the key in use. @throws UsageError */

@@ -42,7 +42,7 @@ const BODY_CHARS_MAX = 200;
 export async function runRejected(terminal: Terminal, options: RejectedOptions): Promise<ExitName> {
   const { stdout, stderr, signal } = terminal;
   const { follow = false, count = 20, json = false } = options;
-  const rest = createRestClient({ fetch, key: undefined, ...generatorAccess(terminal, options) });
+  const rest = createRestClient({ fetch, ...generatorAccess(terminal, options) });
   const print = async (rows: readonly RefusedPill[]) => {
     for (const row of [...rows].reverse()) {
       await writeLine(stdout, json ? JSON.stringify(row) : lineOf(row));

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { type Credentials, credentialHeaders } from '../auth/auth.ts';
 import { PilloleError } from '../error.ts';
 import { timeText } from './history-range.ts';
 import type { Receipt } from './receipt-type.ts';
@@ -58,7 +59,7 @@ export interface ExportInfo {
 
 interface Connection {
   readonly apiUrl: string | undefined;
-  readonly key: string | undefined;
+  readonly credentials: Credentials;
   readonly fetch: typeof globalThis.fetch;
 }
 
@@ -97,22 +98,24 @@ export async function runExport(to: Connection, options: ExportOptions): Promise
 
 type Call = (method: 'GET' | 'POST' | 'DELETE', path: string, body?: object) => Promise<unknown>;
 
-function createCall({ apiUrl, key, fetch }: Connection, signal: AbortSignal): Call {
-  return async (method, path, body) => {
+function createCall({ apiUrl, credentials, fetch }: Connection, signal: AbortSignal): Call {
+  return async (method, path, data) => {
     if (apiUrl === undefined) {
       throw new PilloleError({ code: 'not_configured', message: 'apiUrl is not set.' });
     }
     const url = new URL(path, apiUrl);
+    const body = data && JSON.stringify(data);
+    const proof = await credentialHeaders(credentials, { method, url: url.href, body });
     try {
       const answer = await fetch(url.href, {
         method,
         headers: {
           accept: 'application/json',
-          ...(key === undefined ? {} : { 'x-api-key': key }),
+          ...proof,
           ...(body && { 'content-type': 'application/json' }),
         },
-        ...(body && { body: JSON.stringify(body) }),
-        redirect: 'error', // a redirect must not carry the key to another address
+        ...(body && { body }),
+        redirect: 'error', // a redirect must not carry the credential to another address
         signal: AbortSignal.any([signal, AbortSignal.timeout(REST_LIMITS.timeoutMs)]),
       });
       if (answer.status === 204) return undefined;

@@ -1,3 +1,4 @@
+import { type Credentials, credentialHeaders } from '../auth/auth.ts';
 import { PilloleError, type Problem, type Retry } from '../error.ts';
 import { retryDelayMs, wait } from './retry-delay.ts';
 
@@ -28,22 +29,17 @@ export type RestClient = ReturnType<typeof createRestClient>;
  */
 export function createRestClient(options: {
   readonly apiUrl: string | undefined;
-  readonly key: string | undefined;
-  /** Instead of a key: the token of a generator. */
-  readonly token?: string | undefined;
+  readonly credentials: Credentials;
   readonly fetch: typeof globalThis.fetch;
 }) {
-  const { apiUrl, key, token, fetch } = options;
-  const credential = {
-    ...(key === undefined ? {} : { 'x-api-key': key }),
-    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-  };
+  const { apiUrl, credentials, fetch } = options;
   const attempt = async (url: URL, signal: AbortSignal, timeoutMs: number): Promise<unknown> => {
+    const proof = await credentialHeaders(credentials, { method: 'GET', url: url.href });
     const timeout = AbortSignal.timeout(timeoutMs);
     try {
       const response = await fetch(url.href, {
-        headers: { accept: 'application/json', ...credential },
-        redirect: 'error', // a redirect must not carry the key to another address
+        headers: { accept: 'application/json', ...proof },
+        redirect: 'error', // a redirect must not carry the credential to another address
         signal: AbortSignal.any([signal, timeout]),
       });
       return readAnswer(url, response, await response.text());

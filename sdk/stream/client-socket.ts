@@ -16,7 +16,13 @@ export interface WebSocketLike {
   terminate?(): void;
 }
 
-export type WebSocketClass = new (url: string) => WebSocketLike;
+/** Given to the class only with the option `auth` of the client. */
+export interface SocketOptions {
+  /** Headers of the handshake. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export type WebSocketClass = new (url: string, options?: never) => WebSocketLike;
 
 const SOCKET_LIMITS = {
   /** From the attempt to connect until `welcome`. */
@@ -29,11 +35,13 @@ const SOCKET_LIMITS = {
   closeTimeoutMs: 1_000,
 } as const;
 
-interface SocketOptions {
+interface Connection {
   /** With the ticket, if there is one. */
   readonly url: string;
   /** Sent in the first frame, which works in browsers too. */
   readonly key: string | undefined;
+  /** Of the handshake; undefined without `auth`. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
   readonly webSocket: WebSocketClass;
   readonly onFrame: (frame: ServerFrame) => void;
   /** No frame came for this many ms: the socket is abandoned. `onClosed` follows. */
@@ -46,8 +54,10 @@ interface SocketOptions {
 export type Socket = ReturnType<typeof openSocket>;
 
 /** Opens a socket. Its callbacks are called in later turns of the event loop. */
-export function openSocket({ key, onFrame, onDead, onClosed, ...options }: SocketOptions) {
-  const socket = new options.webSocket(options.url);
+export function openSocket({ key, onFrame, onDead, onClosed, ...options }: Connection) {
+  const { url, headers, webSocket } = options;
+  const socket =
+    headers === undefined ? new webSocket(url) : new webSocket(url, { headers } as never);
   let isEnded = false;
   let isPaused = false;
   let problem = '';

@@ -91,7 +91,7 @@ async function keepConnected(runtime: StreamRuntime): Promise<void> {
 /** Opens one connection. @returns its end; never, if the stream itself is closed */
 async function connect(runtime: StreamRuntime): Promise<Ending> {
   const { deps, frames, emitter, received } = runtime;
-  const { url, key } = await deps.address();
+  const { url, key, headers } = await deps.address();
   return new Promise((resolve) => {
     if (runtime.state === 'closed') return;
     const session = createSession(runtime);
@@ -106,6 +106,7 @@ async function connect(runtime: StreamRuntime): Promise<Ending> {
     runtime.socket = openSocket({
       url,
       key,
+      headers,
       webSocket: deps.webSocket,
       onFrame(frame) {
         frames.run(() => readFrame(session, frame));
@@ -120,7 +121,7 @@ async function connect(runtime: StreamRuntime): Promise<Ending> {
   });
 }
 
-/** A ticket that was refused for good ends the stream; any other error is one failed attempt. */
+/** A credential that was refused for good ends the stream; any other error is one failed attempt. */
 function endingOfError(thrown: unknown): Ending {
   const error = asPilloleError(thrown, 'connection_lost');
   return {

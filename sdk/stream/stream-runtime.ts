@@ -20,12 +20,13 @@ import { createSymbolChains, type SymbolChains } from './symbol-chains.ts';
 export interface StreamAddress {
   readonly url: string;
   readonly key: string | undefined;
+  readonly headers: Readonly<Record<string, string>> | undefined;
 }
 
 export interface StreamDeps {
   readonly rest: RestClient;
   readonly webSocket: WebSocketClass;
-  /** Called before each connection, since a ticket is good for one. */
+  /** Called before each connection, since a ticket or a signature is good for one. */
   readonly address: () => Promise<StreamAddress>;
 }
 

@@ -14,6 +14,8 @@ export interface ClientFrame {
 /** A connection on which the test sends the frames of the server. */
 export interface ScriptedConnection {
   readonly url: string;
+  /** Of the handshake. */
+  readonly headers: IncomingMessage['headers'];
   /** The next client frame of an op. */
   next(op: string): Promise<ClientFrame>;
   send(...frames: readonly object[]): void;
@@ -98,6 +100,7 @@ function scriptConnection(socket: WebSocket, request: IncomingMessage): Scripted
   socket.on('error', () => undefined);
   return {
     url: request.url!,
+    headers: request.headers,
     next: (op) => queueOf(op).next(op),
     send(...frames) {
       for (const frame of frames) socket.send(JSON.stringify(frame));
