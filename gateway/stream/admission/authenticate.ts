@@ -71,11 +71,13 @@ async function authenticateProof(
       return verdict.fault.isShown ? refused('key_invalid', verdict.fault.detail) : PROOF_INVALID;
     case 'replayed':
       return REPLAYED;
+    case 'nonces_full':
+      return SIGNED_TOO_OFTEN;
     case 'issuer_unavailable':
       return ISSUER_UNAVAILABLE;
     case 'address_refused':
       return ADDRESS_REFUSED;
-    default:
+    case 'unavailable':
       return UNAVAILABLE;
   }
 }
@@ -189,6 +191,11 @@ const PROOF_INVALID = refused(
 const REPLAYED = refused(
   'key_invalid',
   'The signature was used before. Sign each connection again, with a new nonce.',
+);
+const SIGNED_TOO_OFTEN = refused(
+  'too_fast',
+  'The scheme has signed too many requests lately. Connect again in a minute.',
+  { retry_after_ms: 60_000 },
 );
 const MIXED = refused('key_invalid', 'Send only a key, only a signature, or only a token.');
 const KEYS_REFUSED = refused(

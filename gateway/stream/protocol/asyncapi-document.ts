@@ -85,6 +85,20 @@ export function asyncApi(): object {
           in: 'query',
           description: 'For browsers: issued by the API for a key or a session, and valid once.',
         },
+        signature: {
+          type: 'httpApiKey',
+          name: 'Signature',
+          in: 'header',
+          description:
+            'HTTP message signature (RFC 9421) of the handshake, by a scheme of an Institutional ' +
+            'account; Signature-Input names the scheme in keyid.',
+        },
+        token: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'JWT',
+          description: 'Token of the own issuer of an Institutional account.',
+        },
       },
     },
   };
@@ -123,10 +137,9 @@ function messageOf(name: string, summary: string, payload: object, examples: rea
   return { name, summary, payload, examples: examples.map((example) => ({ payload: example })) };
 }
 
-const SECURITY = [
-  { $ref: '#/components/securitySchemes/key' },
-  { $ref: '#/components/securitySchemes/ticket' },
-];
+const SECURITY = ['key', 'ticket', 'signature', 'token'].map((name) => ({
+  $ref: `#/components/securitySchemes/${name}`,
+}));
 
 const SERVERS = {
   stream: {

@@ -12,7 +12,7 @@ export const CLOSE_CODES = {
   log_unavailable: close(4003, 'Pills or accounts are temporarily unavailable.'),
   credential_expired: close(4004, 'The credential has expired.'),
   internal: close(4005, 'Internal server error.'),
-  too_fast: close(4006, 'The client sent too many frames per second.'),
+  too_fast: close(4006, 'The client sent too many frames per second, or signed too often.'),
   auth_missing: close(4500, 'No credential arrived in time.'),
   key_invalid: close(4501, 'The key was not accepted.'),
   key_revoked: close(4502, 'The key was revoked.'),

@@ -49,7 +49,10 @@ export const ERROR_CODES = {
   accounts_unavailable: fatal('log_unavailable', 'Accounts are temporarily unavailable.'),
   symbol_malformed: { meaning: 'The symbol is malformed.' },
   symbol_limit: { meaning: 'The connection already names the maximum number of symbols.' },
-  too_fast: fatal('too_fast', 'The client sent more frames per second than allowed.'),
+  too_fast: fatal(
+    'too_fast',
+    'The client sent more frames per second than allowed, or its scheme signed too many requests.',
+  ),
   protocol_error: fatal('protocol_error', 'The client sent too many invalid frames.'),
   frame_too_large: fatal('frame_too_large', 'A frame exceeded the size limit.'),
   slow_consumer: fatal(
