@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { readDedicatedConfig } from '../../gateway/dedicated/config.ts';
 import { readStreamConfig } from '../../gateway/stream/config.ts';
@@ -55,6 +56,11 @@ async function template(values: string, ...args: readonly string[]): Promise<Man
     .filter((one) => one !== null);
 }
 
+const folder = mkdtempSync(path.join(os.tmpdir(), 'pillole-chart-'));
+const pepper = path.join(folder, 'pepper');
+writeFileSync(pepper, 'ab'.repeat(32));
+afterAll(() => rmSync(folder, { recursive: true }));
+
 beforeAll(async () => {
   helm = await fetchHelm();
   schemas = await fetchWheel(
@@ -82,10 +88,13 @@ const workload = (values: string, name: string) =>
 const podOf = (one: Manifest) => at(one, 'spec', 'template', 'spec');
 const containerOf = (one: Manifest) => at(podOf(one), 'containers', 0);
 
-/** The environment; a value of a secret is an address that stands for it. */
+/** The environment; an address stands for each secret, and a file of ours for the pepper. */
 function environmentOf(one: Manifest): Record<string, string> {
   const list = at(containerOf(one), 'env') as { name: string; value?: string }[];
-  return Object.fromEntries(list.map(({ name, value }) => [name, value ?? 'http://secret']));
+  const secretOf = (name: string) =>
+    name === 'DATABASE_URL' ? 'postgres://secret' : 'http://secret';
+  const env = list.map(({ name, value }) => [name, value ?? secretOf(name)]);
+  return { ...Object.fromEntries(env), KEY_PEPPER_FILE: pepper };
 }
 
 describe.each(VALUES)('the chart with the values %s', (values) => {
