@@ -3,6 +3,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { sql } from 'kysely';
 import pg from 'pg';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -10,6 +11,7 @@ import { databaseName, openClickHouse } from '../../lib/clickhouse/clickhouse-cl
 import { packageRoot } from '../../lib/files/package-root.ts';
 import { createKafkaClient, withAdmin } from '../../lib/kafka/kafka-client.ts';
 import { silentLog } from '../../lib/log/log.ts';
+import { isDatabaseAway, openDatabase } from '../../lib/postgres/database.ts';
 import { createClient } from '../../sdk/index.ts';
 import { createTestAccount, openTestDatabase } from '../../testing/accounts.ts';
 import { makeAuthority } from '../../testing/certificates.ts';
@@ -268,11 +270,11 @@ test('a pill goes all the way over engines with TLS and passwords', async () => 
   }
 });
 
-async function pgQuery(sql: string) {
+async function pgQuery(text: string) {
   const connection = new pg.Client({ connectionString: verified(superuserUrl) });
   await connection.connect();
   try {
-    return await connection.query<{ application_name: string; ssl: boolean }>(sql);
+    return await connection.query<{ application_name: string; ssl: boolean }>(text);
   } finally {
     await connection.end();
   }
@@ -317,6 +319,22 @@ describe('refused by provisioning, with what to correct', () => {
     expect(code).toBe(1);
     expectNoSecret(output);
   });
+});
+
+test.each<[string, () => Env]>([
+  ['a wrong password', wrongPassword('DATABASE_URL')],
+  ['an unknown CA', unknownCa('DATABASE_URL')],
+  ['a wrong host name', wrongHost('DATABASE_URL')],
+])('PostgreSQL: %s counts as an outage, which ends no process', async (_, more) => {
+  const options = { namespace: name, name: 'refused', log: silentLog, connectionsMax: 1 };
+  const timeouts = { connectMs: 60_000, statementMs: 5_000 };
+  const db = openDatabase({ ...options, url: more().DATABASE_URL!, timeouts });
+  const failure = await sql`SELECT 1`.execute(db).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  await db.destroy();
+  expect(isDatabaseAway(failure)).toBe(true);
 });
 
 test.each<[string, string, readonly string[], Env]>([

@@ -18,7 +18,7 @@ const options = new Command('npm run rebuild --')
   .option('--anew', 'drop the table that a killed rebuild has left')
   .option('--data <dir>', 'folder of the running stack, instead of .local')
   .option('--print-config', 'print the settings in force and where each comes from')
-  .on('option:print-config', () => printConfig('rebuild', readRebuildConfig))
+  .on('option:print-config', () => printConfig('rebuild', checkRebuildConfig))
   .addHelpText(
     'after',
     '\nKAFKA_BROKERS, SCHEMA_REGISTRY_URL and CLICKHOUSE_URL override the engines of the stack.\n\n' +
@@ -72,6 +72,11 @@ function readRebuildConfig(env: NodeJS.ProcessEnv) {
     clickhouseUrl: readEngineUrl(reader, 'CLICKHOUSE_URL'),
     settleMs: reader.get('REBUILD_SETTLE_MS'),
   }));
+}
+
+/** Without addresses, those of the stack count, which are known to be good. */
+function checkRebuildConfig(env: NodeJS.ProcessEnv): void {
+  if (env.KAFKA_BROKERS !== undefined) readRebuildConfig(env);
 }
 
 function explain(error: Error): string {

@@ -9,13 +9,14 @@ const READERS = [
   'analytics',
   'webhooks',
 ] as const;
-const ON_LOG = [...READERS, 'demo', 'provision', 'rebuild'] as const;
-const ON_CLICKHOUSE = ['api', 'analytics', 'webhooks', 'provision', 'rebuild'] as const;
+/** Without an address, `rebuild` takes that of the local stack. */
+const ON_LOG = [...READERS, 'demo', 'provision'] as const;
+const ON_CLICKHOUSE = ['api', 'analytics', 'webhooks', 'provision'] as const;
 const ON_POSTGRES = ['api', 'stream', 'dedicated', 'webhooks', 'provision'] as const;
 
 /** Where the engines are, and how connections to them are secured. */
 export const ENGINES = {
-  ...usedBy([...ON_LOG, 'start'], {
+  ...usedBy([...ON_LOG, 'rebuild', 'start'], {
     KAFKA_BROKERS: text('Addresses of brokers, separated by commas, e.g. kafka-1:9092', {
       requiredBy: ON_LOG,
     }),
@@ -38,7 +39,7 @@ export const ENGINES = {
       { isSecret: true, requiredBy: ON_LOG },
     ),
   }),
-  ...usedBy([...ON_CLICKHOUSE, 'start', 'stream'], {
+  ...usedBy([...ON_CLICKHOUSE, 'rebuild', 'start', 'stream'], {
     CLICKHOUSE_URL: text(
       'Address of ClickHouse with user and password, http or https, with ?sslrootcert=FILE',
       { isSecret: true, requiredBy: ON_CLICKHOUSE },
@@ -50,7 +51,7 @@ export const ENGINES = {
       { isSecret: true, requiredBy: ON_POSTGRES },
     ),
   }),
-  ...usedBy([...ON_LOG, 'start', 'admin'], {
+  ...usedBy([...ON_LOG, 'rebuild', 'start', 'admin'], {
     PILLOLE_NAMESPACE: text('Prefix of topics, subjects, groups and databases', { fallback: '' }),
   }),
   ...usedBy(['provision'], {

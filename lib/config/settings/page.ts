@@ -8,8 +8,8 @@ compares. Every process reads its settings from the environment, and names every
 once before it exits 2. A variable that no process knows, but that resembles one of these, is warned of.
 \`--help\` of a process prints its settings, \`--print-config\` the values in force and where each comes
 from, without secrets. A secret may be in a file of one line instead, which \`<NAME>_FILE\` names. Processes
-in bold do not start without the setting; \`start\` is \`npm start\`. What belongs together is in
-[operators.md](operators.md#processes).
+in bold do not start without the setting; \`start\` is \`npm start\`. The sockets of \`dedicated\` are processes
+of \`stream\`, and read the same environment. What belongs together is in [operators.md](operators.md#processes).
 `;
 
 /** The text of docs/settings.md. */
