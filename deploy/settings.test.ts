@@ -231,6 +231,11 @@ test.each(['require', 'prefer', 'verify-ca', 'no-verify'])(
   },
 );
 
+test('a password that is not percent-encoded is refused', () => {
+  const message = refusal(readAdminConfig, { DATABASE_URL: 'postgres://me:hush%@db/x' });
+  expect(message).toBe('DATABASE_URL: percent-encode user and password, e.g. % as %25.');
+});
+
 describe('unknown variables', () => {
   test.each([
     ['INGETS_PORT', 'INGEST_PORT was probably meant'],

@@ -31,6 +31,9 @@ function check(reader: ConfigReader, name: keyof typeof SCHEMES, text: string): 
     reader.fault(`${name} must be a URL with ${schemes.map((one) => `${one}://`).join(' or ')}`);
     return;
   }
+  if (/%(?![0-9a-f]{2})/i.test(url.username + url.password)) {
+    reader.fault(`${name}: percent-encode user and password, e.g. % as %25`);
+  }
   const [mode, rootFile] = [url.searchParams.get('sslmode'), url.searchParams.get('sslrootcert')];
   if (mode !== null && mode !== 'verify-full' && mode !== 'disable') {
     reader.fault(
