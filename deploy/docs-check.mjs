@@ -6,6 +6,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { boundsFaults } from './bounds.mjs';
 import { packageFaults } from './package-settings.mjs';
+import { settingsFaults } from './settings.mjs';
 
 const README_CHARS_MAX = 6_000;
 const README_COLUMNS_MAX = 100;
@@ -31,6 +32,7 @@ const faults = [
   ...pages.flatMap((page) => [...linkFaults(page), ...scriptFaults(page)]),
   ...boundsFaults(),
   ...packageFaults(),
+  ...(await settingsFaults()),
   ...downloadFaults(),
 ];
 if (faults.length > 0) {

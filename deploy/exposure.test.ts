@@ -13,16 +13,17 @@ import { readPipelineConfig } from '../pipelines/config.ts';
 import { readWebhooksConfig } from '../pipelines/webhooks/config.ts';
 
 type Env = Readonly<Record<string, string>>;
+const folder = mkdtempSync(path.join(os.tmpdir(), 'pillole-exposure-'));
+afterAll(() => rmSync(folder, { recursive: true }));
 const NEEDED: Env = {
   KAFKA_BROKERS: 'x:1',
   SCHEMA_REGISTRY_URL: 'http://x',
   DATABASE_URL: 'postgres://x',
   CLICKHOUSE_URL: 'http://x',
-  KEY_PEPPER_FILE: 'x',
+  KEY_PEPPER_FILE: path.join(folder, 'pepper'),
 };
+writeFileSync(path.join(folder, 'pepper'), 'ab'.repeat(32));
 
-const folder = mkdtempSync(path.join(os.tmpdir(), 'pillole-exposure-'));
-afterAll(() => rmSync(folder, { recursive: true }));
 const CREDENTIALS = path.join(folder, 'generators');
 const sha256 = createHash('sha256')
   .update(`gen_${'a'.repeat(40)}`)

@@ -27,7 +27,11 @@ const topicIds = Object.keys(TOPICS) as TopicId[];
 function newNamespace() {
   const engines = testEngines();
   const namespace = `p${randomUUID().slice(0, 8)}`;
-  const client = createKafkaClient(engines.kafkaBrokers.split(','), 'provision-test', silentLog);
+  const client = createKafkaClient(
+    { brokers: engines.kafkaBrokers.split(',') },
+    'provision-test',
+    silentLog,
+  );
   return { engines, namespace, client };
 }
 

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { migrateDrainJobs } from '../domain/webhooks/deliveries/drain-jobs.ts';
+import type { KafkaCluster } from '../lib/config/kafka-cluster.ts';
 import { createKafkaClient, type KafkaClient } from '../lib/kafka/kafka-client.ts';
 import { openProducer } from '../lib/kafka/producer.ts';
 import { BACKFILL_AGE_MAX_MS, readTopicSettings } from '../lib/kafka/topic-settings.ts';
@@ -17,6 +18,8 @@ import { migrateClickHouse } from './provision-clickhouse.ts';
 
 export interface ProvisionOptions {
   readonly kafkaBrokers: string;
+  /** By default connections in clear. */
+  readonly kafkaSecurity?: Omit<KafkaCluster, 'brokers'>;
   readonly registryUrl: string;
   readonly clickhouseUrl: string;
   readonly postgresUrl: string;
@@ -48,7 +51,11 @@ const OTHER_PROVISIONER_MS = 5_000;
  */
 export async function provision(options: ProvisionOptions): Promise<TopicSettings> {
   checkBackfillAge(options.settings?.backfill_age_ms ?? DEFAULT_SETTINGS.backfill_age_ms);
-  const client = createKafkaClient(options.kafkaBrokers.split(','), 'provision', silentLog);
+  const client = createKafkaClient(
+    { ...options.kafkaSecurity, brokers: options.kafkaBrokers.split(',') },
+    'provision',
+    silentLog,
+  );
   const schemas = createSchemaClient(options.registryUrl, options.namespace);
   const [settings] = await Promise.all([
     provisionLog(client, schemas, options),

@@ -1,4 +1,6 @@
-import { type CommonConfig, readCommonConfig, readConfig } from '../lib/config/config.ts';
+import { type CommonConfig, readCommonConfig } from '../lib/config/common.ts';
+import { readConfig } from '../lib/config/config.ts';
+import { readEngineUrl } from '../lib/config/engine-url.ts';
 import type { Context } from '../lib/kafka/log-context.ts';
 
 export interface PipelineConfig extends CommonConfig {
@@ -15,6 +17,6 @@ export function readPipelineConfig(
 ): PipelineConfig {
   return readConfig(env, (reader) => ({
     ...readCommonConfig(reader),
-    clickhouseUrl: needsClickHouse ? reader.text('CLICKHOUSE_URL') : '',
+    clickhouseUrl: needsClickHouse ? readEngineUrl(reader, 'CLICKHOUSE_URL') : '',
   }));
 }

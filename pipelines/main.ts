@@ -23,18 +23,14 @@ const [, , name = ''] = process.argv;
 if (name === 'latest' || name === 'analytics') {
   await runProcess(
     name,
-    () => readPipelineConfig(process.env, name === 'analytics'),
+    (env) => readPipelineConfig(env, name === 'analytics'),
     async (config, life) => START[name](await openContext(name, config, life)),
   );
 } else if (name === 'webhooks') {
-  await runProcess(
-    name,
-    () => readWebhooksConfig(process.env),
-    async (config, life) => {
-      const { startWebhooks } = await import('./webhooks/processor.ts');
-      await startWebhooks(await openContext(name, config, life));
-    },
-  );
+  await runProcess(name, readWebhooksConfig, async (config, life) => {
+    const { startWebhooks } = await import('./webhooks/processor.ts');
+    await startWebhooks(await openContext(name, config, life));
+  });
 } else {
   const known = [...new Set(Object.values(TOPOLOGY).map((one) => one.process))].join(', ');
   process.stderr.write(`Usage: main.js <processor>. There is no processor "${name}": ${known}.\n`);

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { Agent } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { COMPATIBILITY, SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry';
 import { schemaText, type WriterSchemas } from './avro.ts';
@@ -13,10 +15,14 @@ const REGISTER_PAUSE_MS = 200;
 
 export type SchemaClient = ReturnType<typeof createSchemaClient>;
 
-/** A client of the schema registry that caches schemas and unknown ids. */
-export function createSchemaClient(url: string, namespace: string) {
+/**
+ * A client of the schema registry that caches schemas and unknown ids.
+ * @param address with user and password if the registry asks for them (RFC 7617); https is verified by
+ *   the authorities of the PEM file `?sslrootcert=`, by default the public ones
+ */
+export function createSchemaClient(address: string, namespace: string) {
   const registry = new SchemaRegistry({
-    host: url,
+    ...connectionOf(address),
     // One attempt each: the callers retry themselves.
     retry: { retries: 0, initialRetryTimeInSecs: 0.05, maxRetryTimeInSecs: 1 },
   });
@@ -79,5 +85,19 @@ export function createSchemaClient(url: string, namespace: string) {
       unknownSince.delete(id);
       return 'pending';
     },
+  };
+}
+
+function connectionOf(address: string) {
+  const url = new URL(address);
+  const [username, password] = [url.username, url.password].map(decodeURIComponent);
+  const file = url.searchParams.get('sslrootcert');
+  url.username = '';
+  url.password = '';
+  url.search = '';
+  return {
+    host: url.href.replace(/\/$/, ''),
+    ...(username ? { auth: { username, password: password ?? '' } } : {}),
+    ...(file === null ? {} : { agent: new Agent({ ca: readFileSync(file) }) }),
   };
 }

@@ -15,13 +15,26 @@ export type KafkaCluster = Awaited<ReturnType<typeof startKafkaCluster>>;
 const READY_MS = 240_000;
 
 /**
- * Starts a cluster of three brokers; a topic has three replicas, of which two must hold a record
- * before its acknowledgement.
+ * Starts a cluster of three brokers, or of `count`; a topic has three replicas, of which two must hold
+ * a record before its acknowledgement.
+ * @param secured what secures the brokers, and a probe in place of the one that connects in clear
  */
-export async function startKafkaCluster() {
+export async function startKafkaCluster({
+  count = 3,
+  secured,
+}: {
+  readonly count?: number;
+  readonly secured?: NonNullable<Parameters<typeof embeddedNode>[1]['security']> & {
+    readonly isReady: (brokers: readonly string[]) => Promise<boolean>;
+  };
+} = {}) {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'pillole-brokers-'));
   const nodes = await Promise.all(
-    [1, 2, 3].map(async (id) => ({ id, port: await getPort(), controllerPort: await getPort() })),
+    Array.from({ length: count }, (_, at) => at + 1).map(async (id) => ({
+      id,
+      port: await getPort(),
+      controllerPort: await getPort(),
+    })),
   );
   const clusterId = newClusterId();
   const children = new Map<number, ChildProcess>();
@@ -41,21 +54,25 @@ export async function startKafkaCluster() {
         javaHome: process.env.JAVA_HOME,
         report: () => undefined,
       },
-      { node, nodes, clusterId },
+      { node, nodes, clusterId, ...(secured === undefined ? {} : { security: secured }) },
     );
     engines.push(engine);
     const { command, args } = engine.child();
     const env = { ...process.env, JAVA_TOOL_OPTIONS: QUICK_JAVA };
     children.set(node.id, spawn(command, args ?? [], { env, stdio: 'ignore' }));
   }
+  const brokers = nodes.map(({ port }) => `127.0.0.1:${port}`);
   try {
-    for (const engine of engines) await waitFor('a broker', engine.isReady, READY_MS);
+    for (const engine of engines) {
+      const isReady = secured === undefined ? engine.isReady : () => secured.isReady(brokers);
+      await waitFor('a broker', isReady, READY_MS);
+    }
   } catch (error) {
     await stop();
     throw error;
   }
   return {
-    brokers: nodes.map(({ port }) => `127.0.0.1:${port}`),
+    brokers,
     /** Sends a signal to the process of a node. */
     signal(id: number, signal: NodeJS.Signals): void {
       children.get(id)?.kill(signal);

@@ -63,7 +63,11 @@ export async function createNamespace(
     name,
     engines,
     settings: made,
-    client: createKafkaClient(engines.kafkaBrokers.split(','), `test-${name}`, silentLog),
+    client: createKafkaClient(
+      { brokers: engines.kafkaBrokers.split(',') },
+      `test-${name}`,
+      silentLog,
+    ),
     schemas: createSchemaClient(engines.registryUrl, name),
     env: {
       KAFKA_BROKERS: engines.kafkaBrokers,

@@ -3,7 +3,8 @@
 // once. It has no access rules, limits, late or repeated pills, snapshots, heartbeats or handling of
 // slow consumers.
 import * as uWS from 'uWebSockets.js';
-import { readCommonConfig, readConfig } from '../../lib/config/config.ts';
+import { readCommonConfig } from '../../lib/config/common.ts';
+import { readConfig } from '../../lib/config/config.ts';
 import { openContext } from '../../lib/kafka/log-context.ts';
 import { QUICK } from '../../lib/kafka/pace.ts';
 import { openTail } from '../../lib/kafka/tail.ts';
@@ -16,10 +17,10 @@ import { formatCursor } from '../../schemas/position.ts';
 import { formatTimestamp, type Micros } from '../../schemas/timestamp.ts';
 import { topicName } from '../../schemas/topic-catalogue.ts';
 
-const readLoopConfig = () =>
-  readConfig(process.env, (reader) => ({
+const readLoopConfig = (env: NodeJS.ProcessEnv) =>
+  readConfig(env, (reader) => ({
     ...readCommonConfig(reader),
-    port: reader.integer('STREAM_PORT', { min: 1, max: 65_535 }),
+    port: reader.get('STREAM_PORT'),
   }));
 
 await runProcess('loop', readLoopConfig, async (config, life) => {

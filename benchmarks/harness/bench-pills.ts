@@ -32,7 +32,7 @@ export function makePill(id: string, symbol: string, number: number): Pill {
 }
 
 export function openBenchKafka(kafkaBrokers: string): KafkaClient {
-  return createKafkaClient(kafkaBrokers.split(','), 'bench', silentLog);
+  return createKafkaClient({ brokers: kafkaBrokers.split(',') }, 'bench', silentLog);
 }
 
 /** Opens a producer that writes pills to the log directly. @param triesMax of each pill */

@@ -1,5 +1,6 @@
 import Fastify, { type FastifyInstance } from 'fastify';
-import { type CommonConfig, readCommonConfig, readConfig } from '../../lib/config/config.ts';
+import { type CommonConfig, readCommonConfig } from '../../lib/config/common.ts';
+import { readConfig } from '../../lib/config/config.ts';
 import { type Lifecycle, runProcess } from '../../lib/run/run-process.ts';
 
 /** The HTTP bounds that ingest and the API do not share, in ms. */
@@ -15,10 +16,10 @@ export function runReference(
   addRoute: (app: FastifyInstance, config: CommonConfig, life: Lifecycle) => unknown,
 ): Promise<void> {
   const { checkingInterval: connectionsCheckingInterval, ...timers } = BOUNDS[like];
-  const read = () =>
-    readConfig(process.env, (reader) => ({
+  const read = (env: NodeJS.ProcessEnv) =>
+    readConfig(env, (reader) => ({
       ...readCommonConfig(reader),
-      port: reader.integer(`${like.toUpperCase()}_PORT`, { min: 1, max: 65_535 }),
+      port: reader.get(like === 'ingest' ? 'INGEST_PORT' : 'API_PORT'),
     }));
   return runProcess(name, read, async (config, life) => {
     const app = Fastify({

@@ -2,9 +2,9 @@ import { Kafka, logLevel, Partitioners } from 'kafkajs';
 import { naiveTopic, runReference } from '../http-load/reference-server.ts';
 
 // A first attempt at ingest: no validation, no schema, one send of the Kafka client a request.
-await runReference('naive', 'ingest', async (app, { kafkaBrokers, namespace }, life) => {
+await runReference('naive', 'ingest', async (app, { kafka: { brokers }, namespace }, life) => {
   const kafka = new Kafka({
-    brokers: [...kafkaBrokers],
+    brokers: [...brokers],
     clientId: 'naive',
     logLevel: logLevel.ERROR,
   });

@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs';
 import os from 'node:os';
 import type { Requester } from '../../domain/accounts/audit.ts';
+import { ConfigError } from '../../lib/config/config.ts';
 import { defaultStackFile, readStackFile } from '../../lib/config/stack-file.ts';
 import { silentLog } from '../../lib/log/log.ts';
 import { type Database, openDatabase } from '../../lib/postgres/database.ts';
+import { readAdminConfig } from './config.ts';
 
 /** A command that fails; the message is one sentence that says what to do. */
 export class AdminError extends Error {
@@ -21,8 +23,8 @@ export interface AdminSession {
  * @throws AdminError
  */
 export async function withAdminSession<T>(work: (session: AdminSession) => Promise<T>): Promise<T> {
-  const url = databaseUrl();
-  const namespace = process.env.PILLOLE_NAMESPACE ?? '';
+  const { databaseUrl, namespace } = configOf();
+  const url = databaseUrl ?? localDatabaseUrl();
   const options = { url, namespace, name: 'admin', log: silentLog, connectionsMax: 3 };
   let db: Database | undefined;
   try {
@@ -35,13 +37,17 @@ export async function withAdminSession<T>(work: (session: AdminSession) => Promi
   }
 }
 
-function databaseUrl(): string {
-  const url = process.env.DATABASE_URL;
-  if (url !== undefined && url !== '') {
-    // The driver accepts any text, and falls back to a local server for text that it cannot parse.
-    if (/^postgres(?:ql)?:\/\//.test(url) && URL.canParse(url)) return url;
-    throw new AdminError('DATABASE_URL is not a postgres:// address: set DATABASE_URL to one.');
+function configOf() {
+  try {
+    return readAdminConfig();
+  } catch (error) {
+    if (error instanceof ConfigError)
+      throw new AdminError(`Correct the settings: ${error.message}`);
+    throw error;
   }
+}
+
+function localDatabaseUrl(): string {
   if (!existsSync(defaultStackFile)) {
     throw new AdminError('No database is configured: run "npm start", or set DATABASE_URL.');
   }

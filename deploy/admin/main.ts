@@ -1,7 +1,11 @@
 import { Command, CommanderError } from 'commander';
+import { printConfig } from '../../lib/config/command-line.ts';
+import { describeSettings } from '../../lib/config/describe.ts';
+import { unknownSettings } from '../../lib/config/unknown-settings.ts';
 import { addAccountCommands } from './account-commands.ts';
 import { AdminError } from './admin-session.ts';
 import { addAuditCommands } from './audit-commands.ts';
+import { readAdminConfig } from './config.ts';
 import { addPepperCommands } from './pepper-commands.ts';
 import { addPlatformCommands } from './platform-commands.ts';
 import { addSecurityCommand } from './security-commands.ts';
@@ -14,6 +18,9 @@ const program = new Command('admin')
       '(default: the local stack)',
   )
   .option('--json', 'print the result as JSON', false)
+  .option('--print-config', 'print the settings in force and where each comes from')
+  .on('option:print-config', () => printConfig('admin', readAdminConfig))
+  .addHelpText('after', `\n${describeSettings('admin')}`)
   .addHelpText('after', '\nExit codes: 0 success, 1 failure, 2 wrong usage.')
   .showHelpAfterError('(--help shows the commands)')
   .exitOverride();
@@ -24,6 +31,7 @@ addPlatformCommands(program);
 addSecurityCommand(program);
 addSupportCommands(program);
 
+for (const warning of unknownSettings(process.env)) process.stderr.write(`Warning: ${warning}.\n`);
 try {
   await program.parseAsync();
 } catch (error) {

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { VERSION_MAX } from '../../domain/access/pepper.ts';
 import { stackLayout } from '../local/stack-layout.ts';
 import { AdminError, type AdminSession, withAdminSession } from './admin-session.ts';
+import { readAdminConfig } from './config.ts';
 import { duration } from './option-values.ts';
 import { addPepper, listPeppers, resealAll, retirePepper } from './peppers.ts';
 import { print } from './print.ts';
@@ -45,9 +46,9 @@ function onFile(
 
 /** The file of the environment, else of the local stack, like the database. */
 function pepperFile(): string {
-  const { KEY_PEPPER_FILE: file = '', DATABASE_URL: url = '' } = process.env;
-  if (file !== '') return file;
-  if (url === '') return stackLayout().pepper;
+  const { pepperFile: file, databaseUrl } = readAdminConfig();
+  if (file !== undefined) return file;
+  if (databaseUrl === undefined) return stackLayout().pepper;
   throw new AdminError('KEY_PEPPER_FILE is not set: name the file that the processes use.');
 }
 

@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { readDedicatedConfig } from '../../gateway/dedicated/config.ts';
 import { readStreamConfig } from '../../gateway/stream/config.ts';
@@ -28,6 +29,8 @@ const VALUES = ['single', 'autoscaled', 'external'] as const;
 const PROCESSES = ['ingest', 'api', 'stream', 'latest', 'analytics', 'webhooks'] as const;
 /** The oldest version with the schemas' final form of every field that the chart uses. */
 const KUBERNETES = 'v1.34.0-local-strict';
+/** Not every process has them. */
+const ADDRESSES = { CLICKHOUSE_URL: 'http://secret', DATABASE_URL: 'postgres://secret' };
 const run = promisify(execFile);
 
 let helm: string;
@@ -54,6 +57,11 @@ async function template(values: string, ...args: readonly string[]): Promise<Man
     .map((one) => one.toJS() as Manifest | null)
     .filter((one) => one !== null);
 }
+
+const folder = mkdtempSync(path.join(os.tmpdir(), 'pillole-chart-'));
+writeFileSync(path.join(folder, 'pepper'), 'ab'.repeat(32));
+writeFileSync(path.join(folder, 'ca.pem'), '-----BEGIN CERTIFICATE-----\n');
+afterAll(() => rmSync(folder, { recursive: true }));
 
 beforeAll(async () => {
   helm = await fetchHelm();
@@ -82,10 +90,16 @@ const workload = (values: string, name: string) =>
 const podOf = (one: Manifest) => at(one, 'spec', 'template', 'spec');
 const containerOf = (one: Manifest) => at(podOf(one), 'containers', 0);
 
-/** The environment; a value of a secret is an address that stands for it. */
+/** The environment; an address stands for each secret, and files of ours for those that are mounted. */
 function environmentOf(one: Manifest): Record<string, string> {
   const list = at(containerOf(one), 'env') as { name: string; value?: string }[];
-  return Object.fromEntries(list.map(({ name, value }) => [name, value ?? 'http://secret']));
+  const secretOf = (name: string) =>
+    name === 'DATABASE_URL' ? 'postgres://secret' : 'http://secret';
+  const env = list.map(({ name, value }) => [name, value ?? secretOf(name)]);
+  const mounted = /^\/run\/secrets\/pillole\/(?=pepper$|ca\.pem$)/;
+  return Object.fromEntries(
+    env.map(([name, value]) => [name, value!.replace(mounted, `${folder}/`)]),
+  );
 }
 
 describe.each(VALUES)('the chart with the values %s', (values) => {
@@ -198,6 +212,17 @@ test('without an autoscaler a deployment has replicas; with one it has none', ()
       policies: [{ type: 'Pods', value: 1, periodSeconds: 300 }],
     });
   }
+});
+
+test('every pod gets the settings and the files that secure Kafka', () => {
+  const job = rendered.get('external')!.find(({ kind }) => kind === 'Job')!;
+  for (const one of [...[...PROCESSES, 'dedicated'].map((n) => workload('external', n)), job]) {
+    const { kafka } = readProvisionConfig({ ...ADDRESSES, ...environmentOf(one) });
+    expect(kafka).toMatchObject({ tls: { ca: expect.any(String) }, sasl: { username: 'pillole' } });
+    expect(JSON.stringify(at(podOf(one), 'volumes'))).toContain('"name":"pillole-engines"');
+  }
+  expect(environmentOf(workload('single', 'latest'))).not.toHaveProperty('KAFKA_TLS');
+  expect(JSON.stringify(workload('single', 'latest'))).not.toContain('pillole-engines');
 });
 
 test('autoscalers ask for metrics that the processes have', () => {

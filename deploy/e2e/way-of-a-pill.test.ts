@@ -308,7 +308,7 @@ describe('the way of a pill', () => {
     expect([...rows.keys()].sort()).toEqual([...acknowledged.keys()].sort());
 
     const { kafka } = stack.addresses();
-    const client = createKafkaClient(kafka.split(','), 'e2e', silentLog);
+    const client = createKafkaClient({ brokers: kafka.split(',') }, 'e2e', silentLog);
     expect(await readAll(client, TOPICS.rejected.name, RESTART_MS)).toEqual([]);
 
     // Within each connection no pill is duplicated, and `prev` shows that no pill is missing.

@@ -1,4 +1,5 @@
 import { readConfig } from '../../lib/config/config.ts';
+import { readKafkaSecurity } from '../../lib/config/kafka-cluster.ts';
 
 /** The variable that names an existing server for an engine. */
 export const ENGINE_VARIABLES = {
@@ -22,7 +23,7 @@ export function readLauncherConfig(env: NodeJS.ProcessEnv = process.env) {
   return readConfig(env, (reader) => {
     const named = Object.entries(ENGINE_VARIABLES).map(([name, variable]) => [
       name,
-      reader.optional(variable),
+      reader.get(variable),
     ]);
     const external: Readonly<Partial<Record<EngineName, string>>> = Object.fromEntries(
       named.filter(([, address]) => address !== undefined),
@@ -30,14 +31,16 @@ export function readLauncherConfig(env: NodeJS.ProcessEnv = process.env) {
     return {
       /** Addresses of existing engines, which are used instead of starting one. */
       external,
+      /** Of connections to a Kafka that KAFKA_BROKERS names. */
+      kafkaSecurity: readKafkaSecurity(reader, external.kafka?.split(/\s*,\s*/) ?? []),
       /** undefined = a socket at one of the usual paths. */
-      dockerHost: reader.optional('DOCKER_HOST'),
+      dockerHost: reader.get('DOCKER_HOST'),
       /** undefined = the java in PATH. */
-      javaHome: reader.optional('JAVA_HOME'),
+      javaHome: reader.get('JAVA_HOME'),
       /** Prefix of topics, subjects, groups and databases; empty outside tests. */
-      namespace: reader.text('PILLOLE_NAMESPACE', ''),
+      namespace: reader.get('PILLOLE_NAMESPACE'),
       /** Whether to make demo accounts; `auto` = unless PostgreSQL is an existing server. */
-      demoAccounts: reader.choice('DEMO_ACCOUNTS', ['auto', 'yes', 'no'], 'auto'),
+      demoAccounts: reader.get('DEMO_ACCOUNTS'),
     };
   });
 }

@@ -18,6 +18,8 @@ const HERE = path.join(packageRoot, 'deploy', 'local');
 const READY_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 5_000;
 
+type Settings = Readonly<Record<string, string | number | boolean>>;
+
 /** A node of a KRaft cluster: broker and controller in one JVM. */
 export interface KafkaNode {
   readonly id: number;
@@ -53,6 +55,8 @@ export async function embeddedNode(
     readonly node: KafkaNode;
     readonly nodes: readonly KafkaNode[];
     readonly clusterId: string;
+    /** Settings in place of those below, and users of SCRAM; by default everyone may connect. */
+    readonly security?: { readonly settings: Settings; readonly scram: readonly string[] };
   },
   args?: readonly string[],
 ): Promise<EmbeddedEngine> {
@@ -62,14 +66,18 @@ export async function embeddedNode(
   const folder = deps.layout.data('kafka');
   mkdirSync(folder, { recursive: true });
   const logDir = path.join(folder, 'log');
-  const propertiesOf = (logs: string) => serverProperties(of.node, of.nodes, logs);
+  const { settings = {}, scram = [] } = of.security ?? {};
+  const propertiesOf = (logs: string) => serverProperties(of.node, of.nodes, logs, settings);
   if (!existsSync(logDir)) {
     // A folder that is formatted and then renamed: a killed start leaves no partial log.
     const temporary = path.join(folder, 'log.part');
     rmSync(temporary, { recursive: true, force: true });
     const config = path.join(folder, 'format.properties');
     writeFileAtomically(config, propertiesOf(temporary));
-    const format = ['kafka.tools.StorageTool', 'format', '-t', of.clusterId, '-c', config];
+    const format = [
+      ...['kafka.tools.StorageTool', 'format', '-t', of.clusterId, '-c', config],
+      ...scram.flatMap((user) => ['--add-scram', user]),
+    ];
     const archived = archiveArguments(classesOf(jars));
     await promisify(execFile)(java, [...archived, ...jvm, ...format], { signal: deps.signal });
     renameSync(temporary, logDir);
@@ -121,12 +129,17 @@ function jvmArguments(jars: string): string[] {
 }
 
 /** Settings that differ from Kafka's defaults, because one small machine runs everything. */
-function serverProperties(node: KafkaNode, nodes: readonly KafkaNode[], logDir: string): string {
+function serverProperties(
+  node: KafkaNode,
+  nodes: readonly KafkaNode[],
+  logDir: string,
+  more: Settings,
+): string {
   const voters = nodes.map(({ id, controllerPort }) => `${id}@127.0.0.1:${controllerPort}`);
   // With three nodes, a record is acknowledged once two hold it.
   const replicas = Math.min(3, nodes.length);
   const replicasAtLeast = Math.max(1, replicas - 1);
-  const settings: Record<string, string | number | boolean> = {
+  const settings: Settings = {
     'process.roles': 'broker,controller',
     'node.id': node.id,
     'controller.quorum.voters': voters.join(','),
@@ -161,6 +174,7 @@ function serverProperties(node: KafkaNode, nodes: readonly KafkaNode[], logDir: 
     'log.cleaner.dedupe.buffer.size': 32 * 1024 * 1024,
     // By default Kafka writes an empty metadata record twice a second.
     'metadata.max.idle.interval.ms': 5_000,
+    ...more,
   };
   // A properties file reads a backslash as an escape.
   const lines = Object.entries(settings).map(

@@ -110,7 +110,10 @@ async function prepare(
   const settings = { partitions: LOCAL_PARTITIONS };
   // A stop does not wait for the provisioner, which may be retrying.
   await Promise.race([
-    provision({ ...urls, namespace: config.namespace, settings }),
+    provision({
+      ...{ ...urls, namespace: config.namespace, settings },
+      kafkaSecurity: config.kafkaSecurity,
+    }),
     aborted(signal),
   ]);
   signal.throwIfAborted();

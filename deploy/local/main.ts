@@ -2,7 +2,10 @@ import { setMaxListeners } from 'node:events';
 import path from 'node:path';
 import { Command, Option } from 'commander';
 import { takeLock } from '../../lib/child-process/lock.ts';
+import { printConfig } from '../../lib/config/command-line.ts';
+import { describeSettings } from '../../lib/config/describe.ts';
 import { whole } from '../../lib/config/flags.ts';
+import { unknownSettings } from '../../lib/config/unknown-settings.ts';
 import { readLauncherConfig } from './config.ts';
 import { killChildren } from './local-child.ts';
 import { SetupError } from './setup-error.ts';
@@ -43,6 +46,9 @@ const options = new Command('npm start --')
   )
   .option('--quiet', 'print errors only')
   .option('--data <dir>', 'folder for data, logs and ports, instead of .local')
+  .option('--print-config', 'print the settings in force and where each comes from')
+  .on('option:print-config', () => printConfig('start', readLauncherConfig))
+  .addHelpText('after', `\n${describeSettings('start')}`)
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   .parse()
   .opts<{
@@ -77,6 +83,7 @@ async function run(): Promise<number> {
     return 1;
   }
   if (process.getuid?.() === 0) reportError(ROOT_WARNING);
+  for (const warning of unknownSettings(process.env)) reportError(`Warning: ${warning}.`);
   const locked = takeLock(layout.lock);
   if (!locked.ok) {
     reportError(

@@ -29,9 +29,11 @@ export interface Pepper {
   all(): readonly PepperVersion[];
 }
 
-/** Path of the file with the peppers: KEY_PEPPER_FILE. */
-export function readPepperPath(reader: ConfigReader): string {
-  return reader.text('KEY_PEPPER_FILE');
+/** Reads and follows the file of KEY_PEPPER_FILE, see `readPepper`. */
+export function readPepperSetting(reader: ConfigReader): Pepper {
+  const none = fixedPepper(Buffer.alloc(0));
+  const path = reader.need('KEY_PEPPER_FILE');
+  return path === '' ? none : reader.attempt(() => readPepper(path), none);
 }
 
 /**

@@ -1,21 +1,19 @@
 import path from 'node:path';
 import { readCredentialFile } from '../../domain/access/generator-credentials.ts';
-import { readPepperPath } from '../../domain/access/pepper.ts';
+import { readPepperSetting } from '../../domain/access/pepper.ts';
 import { type PortRange, processesThatFit } from '../../domain/dedicated/capacity.ts';
-import { readVenueRules } from '../../domain/market/calendars/venue-rules.ts';
+import { readOverridesPath } from '../../domain/market/calendars/overrides-file.ts';
+import { NO_RULES, readVenueRules } from '../../domain/market/calendars/venue-rules.ts';
 import { readEgress } from '../../domain/webhooks/send/egress.ts';
-import {
-  type ConfigReader,
-  readBind,
-  readCommonConfig,
-  readConfig,
-} from '../../lib/config/config.ts';
+import { readBind, readCommonConfig } from '../../lib/config/common.ts';
+import { type ConfigReader, readConfig } from '../../lib/config/config.ts';
+import { readEngineUrl } from '../../lib/config/engine-url.ts';
 import { readExposure } from '../../lib/config/exposure.ts';
+import { withoutCredentials } from '../../lib/config/without-credentials.ts';
 import { readMailConfig } from '../../lib/mail/config.ts';
 import { readTrustedProxies } from '../http/client-address.ts';
 import { readOrigins } from '../http/origins.ts';
 import { readAlertSettings } from './generator/alert-settings.ts';
-import { readSecurityContact } from './status/security-txt-route.ts';
 
 export type ApiConfig = ReturnType<typeof readApiConfig>;
 
@@ -28,11 +26,11 @@ export function readApiConfig(env: NodeJS.ProcessEnv) {
     const { canBuy, open: openBilling } = readBilling(reader, publicBy);
     if (publicBy !== undefined && urls.api.startsWith('http:')) {
       reader.fault(
-        `${publicBy}: set PUBLIC_URL to the https address of the API; with ${urls.api}, session ` +
+        `${publicBy}: set PUBLIC_URL to the https address of the API; with ${withoutCredentials(urls.api)}, session ` +
           'cookies would lack Secure',
       );
     }
-    const demoAccountId = reader.optional('DEMO_ACCOUNT_ID');
+    const demoAccountId = reader.get('DEMO_ACCOUNT_ID');
     const credentialsFile = readCredentialsFile(reader);
     const isOpen = credentialsFile === undefined && publicBy === undefined;
     return {
@@ -45,7 +43,7 @@ export function readApiConfig(env: NodeJS.ProcessEnv) {
         ...openGenerators(isOpen),
       ],
       host: bind.host,
-      port: reader.integer('API_PORT', { min: 0, max: 65_535, fallback: 8080 }),
+      port: reader.get('API_PORT'),
       /** Whether only this machine can reach the platform. */
       isLocal: publicBy === undefined,
       /** The file of generator credentials of ingest; undefined: the routes are open, or off. */
@@ -54,28 +52,28 @@ export function readApiConfig(env: NodeJS.ProcessEnv) {
       alerts: readAlertSettings(reader),
       /** Whether checkouts are open: the test provider grants every tier without payment. */
       canBuy,
-      databaseUrl: reader.text('DATABASE_URL'),
+      databaseUrl: readEngineUrl(reader, 'DATABASE_URL'),
       /** For history, analytics and the log of attempts. */
-      clickhouseUrl: reader.text('CLICKHOUSE_URL'),
+      clickhouseUrl: readEngineUrl(reader, 'CLICKHOUSE_URL'),
       /** Files of exports; all API processes must see the same folder. */
-      exportsFolder: reader.optional('EXPORTS_FOLDER') ?? path.join('.local', 'exports'),
+      exportsFolder: reader.get('EXPORTS_FOLDER') ?? path.join('.local', 'exports'),
       /** File of days that differ from the calendars, such as a typhoon. */
-      calendarOverrides: reader.optional('CALENDAR_OVERRIDES'),
+      calendarOverrides: readOverridesPath(reader),
       /** Venues of symbols, in addition to the built-in rules. */
-      venueRules: readVenueRules(reader.optional('VENUE_RULES')),
-      pepperPath: readPepperPath(reader),
+      venueRules: reader.attempt(() => readVenueRules(reader.get('VENUE_RULES')), NO_RULES),
+      pepper: readPepperSetting(reader),
       trustedProxies: readTrustedProxies(reader),
       /** Origins whose web pages may read the API, besides pages of this machine. */
       origins: readOrigins(reader),
       mail: readMailConfig(reader),
       /** Where to report a vulnerability, for /.well-known/security.txt; undefined: no such page. */
-      securityContact: readSecurityContact(reader),
+      securityContact: reader.get('SECURITY_CONTACT'),
       /** Account whose tickets the web page may use without signing in; undefined: no demo. */
       demoAccountId,
       /** Ports for new dedicated sockets; template of their URLs, with `{port}` or `{name}`. */
       dedicated: {
         ports: readPorts(reader),
-        max: reader.integer('DEDICATED_MAX', { min: 0, max: 10_000, fallback: processesThatFit() }),
+        max: reader.get('DEDICATED_MAX') ?? processesThatFit(),
         url: checkTemplate(reader, urls.dedicated),
       },
       /** Where webhooks may lead, and how they leave. */
@@ -87,7 +85,7 @@ export function readApiConfig(env: NodeJS.ProcessEnv) {
 }
 
 function readCredentialsFile(reader: ConfigReader): string | undefined {
-  const file = reader.optional('INGEST_CREDENTIALS_FILE');
+  const file = reader.get('INGEST_CREDENTIALS_FILE');
   const read = file === undefined ? undefined : readCredentialFile(file);
   if (read?.ok === false)
     reader.fault(`INGEST_CREDENTIALS_FILE: ${read.reason.replace(/\.$/, '')}`);
@@ -103,10 +101,9 @@ function openGenerators(isOpen: boolean): string[] {
 
 /** Test billing is the default only where no other machine can reach it. */
 function readBilling(reader: ConfigReader, publicBy: string | undefined) {
-  const fallback = publicBy === undefined ? 'test' : 'off';
-  const canBuy = reader.choice('BILLING', ['test', 'off'], fallback) === 'test';
-  const isChosen = reader.optional('BILLING') !== undefined;
-  const reason = isChosen ? 'BILLING=test' : 'every address is of this machine';
+  const chosen = reader.get('BILLING');
+  const canBuy = (chosen ?? (publicBy === undefined ? 'test' : 'off')) === 'test';
+  const reason = chosen !== undefined ? 'BILLING=test' : 'every address is of this machine';
   return { canBuy, open: canBuy ? [`every tier without payment (${reason})`] : [] };
 }
 
@@ -115,9 +112,7 @@ function openDemo(accountId: string | undefined): string[] {
 }
 
 function readPorts(reader: ConfigReader): PortRange {
-  const [, first, last] =
-    /^(\d{1,5})-(\d{1,5})$/.exec(reader.text('DEDICATED_PORTS', '8301-8400')) ?? [];
-  const [from, to] = [Number(first ?? 0), Number(last ?? 0)];
+  const [from = 0, to = 0] = reader.get('DEDICATED_PORTS').split('-').map(Number);
   if (!(from >= 1 && from <= to && to <= 65_535)) {
     reader.fault('DEDICATED_PORTS must be two ports, lower first, e.g. 8301-8400');
   }
@@ -126,7 +121,7 @@ function readPorts(reader: ConfigReader): PortRange {
 
 function checkTemplate(reader: ConfigReader, url: string): string {
   if (!/\{(?:port|name)\}/.test(url)) {
-    reader.fault(`DEDICATED_URL must contain {port} or {name}, not "${url}"`);
+    reader.fault(`DEDICATED_URL must contain {port} or {name}, not "${withoutCredentials(url)}"`);
   }
   return url;
 }

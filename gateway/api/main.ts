@@ -1,16 +1,12 @@
 import { createKeyUse } from '../../domain/access/key-use.ts';
 import { openKeyring } from '../../domain/access/keyring.ts';
 import { openMeter } from '../../domain/access/meter.ts';
-import { type Pepper, readPepper } from '../../domain/access/pepper.ts';
 import { startPepperHolder } from '../../domain/access/pepper-holders.ts';
 import { createSeal } from '../../domain/access/sealing.ts';
 import { startSecurityLog } from '../../domain/accounts/security-log.ts';
 import { openAuthenticator } from '../../domain/authentication/open-authenticator.ts';
 import { createSchemes } from '../../domain/authentication/schemes.ts';
-import {
-  checkOverridesFile,
-  openOverridesFile,
-} from '../../domain/market/calendars/overrides-file.ts';
+import { openOverridesFile } from '../../domain/market/calendars/overrides-file.ts';
 import { createVenueOf } from '../../domain/market/calendars/venue-rules.ts';
 import { openMarkets } from '../../domain/market/quiet/open-markets.ts';
 import { startAvailabilityLog } from '../../domain/service/availability-log.ts';
@@ -63,20 +59,10 @@ import { openWebhooks } from './webhooks/webhook-deps.ts';
 
 const START_BACKOFF = { firstMs: 200, maxMs: 3_000 };
 
-await runProcess(
-  'api',
-  () => {
-    const config = readApiConfig(process.env);
-    checkOverridesFile(config.calendarOverrides);
-    return { ...config, pepper: readPepper(config.pepperPath) };
-  },
-  buildApi,
-);
-
-type Config = ApiConfig & { readonly pepper: Pepper };
+await runProcess('api', readApiConfig, buildApi);
 
 /** Opens access first, then the sources of reads, and listens last. Stops in the reverse order. */
-async function buildApi(config: Config, life: Lifecycle): Promise<void> {
+async function buildApi(config: ApiConfig, life: Lifecycle): Promise<void> {
   const access = openAccess(config, life);
   const reads = await openReads(config, access, life);
   const app = await openApp(config, access, reads, life);
@@ -88,7 +74,7 @@ async function buildApi(config: Config, life: Lifecycle): Promise<void> {
 }
 
 /** Opens the parts that need PostgreSQL only: who the caller is, and what the caller may do. */
-function openAccess(config: Config, life: Lifecycle) {
+function openAccess(config: ApiConfig, life: Lifecycle) {
   const { log } = life;
   const { namespace, databaseUrl, pepper } = config;
   const postgres = { databaseUrl, namespace, log, name: 'api' };
@@ -120,7 +106,7 @@ function openAccess(config: Config, life: Lifecycle) {
 
 /** Opens the parts that read pills: the latest view, history, analytics, verify, webhooks. */
 async function openReads(
-  config: Config,
+  config: ApiConfig,
   { keyring, db, background }: ReturnType<typeof openAccess>,
   life: Lifecycle,
 ) {
@@ -183,7 +169,7 @@ async function openReads(
 
 /** Creates the HTTP server with the guard and all routes. */
 function openApp(
-  config: Config,
+  config: ApiConfig,
   access: ReturnType<typeof openAccess>,
   { view, webhooks, routes, market }: Awaited<ReturnType<typeof openReads>>,
   life: Lifecycle,
@@ -231,7 +217,7 @@ function openApp(
 
 /** Watches the generators, and alerts the operator about them if the settings say how. */
 function startAlerts(
-  { alerts: settings, mail, namespace }: Config,
+  { alerts: settings, mail, namespace }: ApiConfig,
   of: Pick<Parameters<typeof watchGenerators>[0], 'view' | 'markets' | 'select' | 'db'>,
   life: Lifecycle,
 ): void {
@@ -242,7 +228,7 @@ function startAlerts(
 }
 
 /** Follows the credentials of ingest, so that its tokens and their ends are valid here as well. */
-function openGenerators({ credentialsFile, isLocal }: Config, life: Lifecycle): Generators {
+function openGenerators({ credentialsFile, isLocal }: ApiConfig, life: Lifecycle): Generators {
   if (credentialsFile === undefined) return isLocal ? 'open' : 'unknown';
   const credentials = openCredentials(credentialsFile, life.log);
   life.onStop('generator credentials', () => credentials.close());

@@ -1,6 +1,8 @@
 import os from 'node:os';
 import path from 'node:path';
-import { readBind, readCommonConfig, readConfig } from '../../lib/config/config.ts';
+import { readBind, readCommonConfig } from '../../lib/config/common.ts';
+import { readConfig } from '../../lib/config/config.ts';
+import { readEngineUrl } from '../../lib/config/engine-url.ts';
 import { readExposure } from '../../lib/config/exposure.ts';
 import { readTrustedProxies } from '../http/client-address.ts';
 
@@ -13,18 +15,18 @@ export function readDedicatedConfig(env: NodeJS.ProcessEnv) {
     const bind = readBind(reader, 'DEDICATED');
     readExposure(reader, bind);
     readTrustedProxies(reader); // a fault would end each process of a socket, one after the other
-    const chosen = reader.optional('DEDICATED_RUN_FOLDER');
+    const chosen = reader.get('DEDICATED_RUN_FOLDER');
     const folder = `pillole-dedicated-${os.userInfo().uid}-${common.namespace}`;
     return {
       ...common,
       open: [...common.open, ...bind.open],
-      databaseUrl: reader.text('DATABASE_URL'),
+      databaseUrl: readEngineUrl(reader, 'DATABASE_URL'),
       /** Folder with the records of running processes; of this supervisor alone. */
       runFolder: chosen ?? path.join(os.tmpdir(), folder),
       /** Whether the folder is in the temp directory, where another user may have created it. */
       isRunFolderShared: chosen === undefined,
       /** Priority of the processes, if the system allows it: -20 (first) to 19 (last). */
-      nice: reader.integer('DEDICATED_NICE', { min: -20, max: 19, fallback: -5 }),
+      nice: reader.get('DEDICATED_NICE'),
       /** Environment of the processes, beside their own variables; with the address they listen on. */
       childEnv: { ...env, STREAM_HOST: bind.host, STREAM_PUBLIC: env.DEDICATED_PUBLIC },
     };

@@ -13,7 +13,7 @@ import { openSupervisor } from './supervisor.ts';
 
 const CONNECTIONS_MAX = 2;
 
-await runProcess('dedicated', () => readDedicatedConfig(process.env), buildSupervisor);
+await runProcess('dedicated', readDedicatedConfig, buildSupervisor);
 
 /** Ends the orphans of an earlier supervisor first, because they hold the ports. */
 async function buildSupervisor(config: DedicatedConfig, life: Lifecycle): Promise<void> {
@@ -36,7 +36,7 @@ async function buildSupervisor(config: DedicatedConfig, life: Lifecycle): Promis
   const connectionsMax = CONNECTIONS_MAX;
   const db = openDatabase({ url, namespace, name: 'dedicated', log, connectionsMax });
   life.onStop('database', () => db.destroy());
-  const client = createKafkaClient(config.kafkaBrokers, 'pillole-dedicated', log);
+  const client = createKafkaClient(config.kafka, 'pillole-dedicated', log);
   const ends = openLogEnds(client, topicName(namespace, 'pills'));
   life.onStop('log ends', ends.close);
   const supervisor = openSupervisor({ config, db, ends, log });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { ConfigError } from '../../lib/config/config.ts';
+import { ConfigError, readConfig } from '../../lib/config/config.ts';
 import { createClientAddress, readTrustedProxies } from './client-address.ts';
 
-const read = (text: string) => readTrustedProxies({ text: () => text });
+const read = (TRUSTED_PROXIES: string) => readConfig({ TRUSTED_PROXIES }, readTrustedProxies);
 
 describe('TRUSTED_PROXIES', () => {
   test.each([

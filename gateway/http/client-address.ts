@@ -2,7 +2,7 @@ import { isIP, isIPv4 } from 'node:net';
 import proxyAddr from '@fastify/proxy-addr';
 import ipaddr from 'ipaddr.js';
 import { canonicalNetworks } from '../../domain/accounts/networks.ts';
-import { ConfigError, type ConfigReader } from '../../lib/config/config.ts';
+import type { ConfigReader } from '../../lib/config/config.ts';
 import type { Log } from '../../lib/log/log.ts';
 
 /** Entries of the setting: every request compares its hops with all of them. */
@@ -18,24 +18,25 @@ export type ClientAddress = ReturnType<typeof createClientAddress>;
 /**
  * Reads TRUSTED_PROXIES: addresses, networks or names of private networks, separated by commas or
  * spaces. @returns the list in canonical form; empty if no proxy is trusted
- * @throws ConfigError naming each entry that is wrong
+ * a fault names each entry that is wrong
  */
-export function readTrustedProxies(reader: Pick<ConfigReader, 'text'>): readonly string[] {
+export function readTrustedProxies(reader: Pick<ConfigReader, 'get' | 'fault'>): readonly string[] {
   const entries = reader
-    .text('TRUSTED_PROXIES', '')
+    .get('TRUSTED_PROXIES')
     .split(/[\s,]+/)
     .filter(Boolean);
   if (entries.length > PROXIES_MAX) {
-    throw new ConfigError(
-      `TRUSTED_PROXIES has ${entries.length} entries; at most ${PROXIES_MAX} are allowed. Join neighbouring networks.`,
+    reader.fault(
+      `TRUSTED_PROXIES has ${entries.length} entries; at most ${PROXIES_MAX} are allowed: join neighbouring networks`,
     );
+    return [];
   }
   const parsed = entries.map((entry) => (NAMED_NETWORKS.has(entry) ? entry : networkIn(entry)));
   const wrong = entries.filter((_entry, i) => parsed[i] === undefined);
   if (wrong.length > 0) {
-    throw new ConfigError(
+    reader.fault(
       `TRUSTED_PROXIES: ${wrong.map((entry) => `"${entry}"`).join(', ')} must be the address of a proxy, ` +
-        'a network with a prefix of at least 1 such as 10.0.0.0/8, or loopback, linklocal or uniquelocal.',
+        'a network with a prefix of at least 1 such as 10.0.0.0/8, or loopback, linklocal or uniquelocal',
     );
   }
   return parsed.filter((entry) => entry !== undefined);

@@ -7,7 +7,7 @@ const ORIGINS_MAX = 100;
 /** Origins whose web pages may open sockets and read the API, besides pages of this machine. */
 export function readOrigins(reader: ConfigReader): readonly string[] {
   const origins = reader
-    .text(SETTING, '')
+    .get(SETTING)
     .split(/[\s,]+/)
     .filter(Boolean);
   for (const origin of origins.filter((one) => !isWebOrigin(one))) {

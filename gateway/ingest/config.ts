@@ -1,10 +1,6 @@
 import { readCredentialFile } from '../../domain/access/generator-credentials.ts';
-import {
-  type CommonConfig,
-  readBind,
-  readCommonConfig,
-  readConfig,
-} from '../../lib/config/config.ts';
+import { type CommonConfig, readBind, readCommonConfig } from '../../lib/config/common.ts';
+import { readConfig } from '../../lib/config/config.ts';
 import { readExposure } from '../../lib/config/exposure.ts';
 import { readTrustedProxies } from '../http/client-address.ts';
 
@@ -30,8 +26,8 @@ export function readIngestConfig(env: NodeJS.ProcessEnv = process.env): IngestCo
     const common = readCommonConfig(reader);
     const bind = readBind(reader, 'INGEST');
     const { urls, publicBy } = readExposure(reader, bind);
-    const credentialsFile = reader.optional('INGEST_CREDENTIALS_FILE');
-    const isOpened = reader.choice('INGEST_OPEN', ['yes', 'no'], 'no') === 'yes';
+    const credentialsFile = reader.get('INGEST_CREDENTIALS_FILE');
+    const isOpened = reader.get('INGEST_OPEN') === 'yes';
     const open = [...common.open, ...bind.open];
     if (credentialsFile !== undefined) {
       const read = readCredentialFile(credentialsFile);
@@ -49,7 +45,7 @@ export function readIngestConfig(env: NodeJS.ProcessEnv = process.env): IngestCo
       ...common,
       open,
       host: bind.host,
-      port: reader.integer('INGEST_PORT', { min: 0, max: 65_535, fallback: 8081 }),
+      port: reader.get('INGEST_PORT'),
       credentialsFile,
       trustedProxies: readTrustedProxies(reader),
       hostnames: bind.publicBy === undefined ? hostnamesOf(urls.ingest) : undefined,

@@ -1,3 +1,4 @@
+import { connectionHint } from '../../lib/config/connection-hint.ts';
 import { type Lifecycle, runProcess } from '../../lib/run/run-process.ts';
 import { retryForever } from '../../lib/timing/backoff.ts';
 import { type Credentials, openCredentials } from '../http/generator-credentials.ts';
@@ -49,7 +50,7 @@ async function buildIngest(config: IngestConfig, life: Lifecycle): Promise<void>
     signal,
     onError: (error, attempts) => {
       notReady = () => `starting: ${error.message}`;
-      log.warn({ err: error, attempts }, 'the log is not open yet');
+      log.warn({ err: error, attempts, hint: connectionHint(error) }, 'the log is not open yet');
     },
   }).then(
     (opened) => {

@@ -23,7 +23,7 @@ const SYMBOLS_READ_MS = 60_000;
  */
 export async function openIntake(config: IngestConfig, log: Log) {
   const { namespace } = config;
-  const client = createKafkaClient(config.kafkaBrokers, 'pillole-ingest', log);
+  const client = createKafkaClient(config.kafka, 'pillole-ingest', log);
   const schemas = createSchemaClient(config.registryUrl, namespace);
   const settings = await requireTopicSettings(client, schemas, namespace);
   const encode = createEncoder('pill', await schemas.register('pills'));

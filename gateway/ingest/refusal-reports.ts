@@ -50,10 +50,10 @@ export function startRefusalReports(refusals: Refusals, config: IngestConfig, lo
   };
 }
 
-async function openSender({ kafkaBrokers, registryUrl, namespace }: IngestConfig, log: Log) {
+async function openSender({ kafka, registryUrl, namespace }: IngestConfig, log: Log) {
   const schemas = createSchemaClient(registryUrl, namespace);
   const encode = createEncoder('refusal-report', await schemas.register('refused'));
-  const client = createKafkaClient(kafkaBrokers, 'pillole-ingest-refusals', log);
+  const client = createKafkaClient(kafka, 'pillole-ingest-refusals', log);
   const producer = await openProducer(client, { ...PRODUCER_LIMITS, deadlineMs: SEND_MS });
   const topic = topicName(namespace, 'refused');
   return {

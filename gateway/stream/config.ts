@@ -1,13 +1,11 @@
-import { readPepperPath } from '../../domain/access/pepper.ts';
+import { readPepperSetting } from '../../domain/access/pepper.ts';
 import { dedicatedAddress } from '../../domain/dedicated/dedicated-url.ts';
-import { readVenueRules } from '../../domain/market/calendars/venue-rules.ts';
+import { readOverridesPath } from '../../domain/market/calendars/overrides-file.ts';
+import { NO_RULES, readVenueRules } from '../../domain/market/calendars/venue-rules.ts';
 import { readEgress } from '../../domain/webhooks/send/egress.ts';
-import {
-  type ConfigReader,
-  readBind,
-  readCommonConfig,
-  readConfig,
-} from '../../lib/config/config.ts';
+import { readBind, readCommonConfig } from '../../lib/config/common.ts';
+import { type ConfigReader, readConfig } from '../../lib/config/config.ts';
+import { readEngineUrl } from '../../lib/config/engine-url.ts';
 import { readExposure } from '../../lib/config/exposure.ts';
 import { readTrustedProxies } from '../http/client-address.ts';
 import { readOrigins } from '../http/origins.ts';
@@ -21,7 +19,7 @@ export function readStreamConfig(env: NodeJS.ProcessEnv) {
     const bind = readBind(reader, 'STREAM');
     const { urls } = readExposure(reader, bind);
     const dedicated = readDedicated(reader);
-    const port = reader.integer('STREAM_PORT', { min: 0, max: 65_535, fallback: 8082 });
+    const port = reader.get('STREAM_PORT');
     return {
       dedicated,
       /** Public address, to which clients append a path of this process; signatures cover both. */
@@ -36,12 +34,12 @@ export function readStreamConfig(env: NodeJS.ProcessEnv) {
       open: [...common.open, ...bind.open],
       host: bind.host,
       port,
-      databaseUrl: reader.text('DATABASE_URL'),
+      databaseUrl: readEngineUrl(reader, 'DATABASE_URL'),
       /** File of days that differ from the calendars, such as a typhoon day. */
-      calendarOverrides: reader.optional('CALENDAR_OVERRIDES'),
+      calendarOverrides: readOverridesPath(reader),
       /** Where symbols trade, in addition to the built-in forms. */
-      venueRules: readVenueRules(reader.optional('VENUE_RULES')),
-      pepperPath: readPepperPath(reader),
+      venueRules: reader.attempt(() => readVenueRules(reader.get('VENUE_RULES')), NO_RULES),
+      pepper: readPepperSetting(reader),
       trustedProxies: readTrustedProxies(reader),
       /** Origins of web pages that may connect, besides pages of this machine. */
       origins: readOrigins(reader),
@@ -56,6 +54,6 @@ function canonical(url: string): string {
 
 /** The socket and account, set by the supervisor if the process serves one dedicated socket. */
 function readDedicated(reader: ConfigReader) {
-  const name = reader.optional('DEDICATED_NAME');
-  return name === undefined ? undefined : { name, accountId: reader.text('DEDICATED_ACCOUNT') };
+  const name = reader.get('DEDICATED_NAME');
+  return name === undefined ? undefined : { name, accountId: reader.need('DEDICATED_ACCOUNT') };
 }

@@ -1,5 +1,3 @@
-import { readPepper } from '../../domain/access/pepper.ts';
-import { checkOverridesFile } from '../../domain/market/calendars/overrides-file.ts';
 import { openContext } from '../../lib/kafka/log-context.ts';
 import { runProcess } from '../../lib/run/run-process.ts';
 import { nowMicros } from '../../lib/timing/clock.ts';
@@ -8,15 +6,7 @@ import { endWithSupervisor } from './follow-supervisor.ts';
 import { openStream } from './stream.ts';
 
 endWithSupervisor();
-await runProcess(
-  'stream',
-  () => {
-    const config = readStreamConfig(process.env);
-    checkOverridesFile(config.calendarOverrides);
-    return { ...config, pepper: readPepper(config.pepperPath) };
-  },
-  async (config, life) => {
-    const context = await openContext('stream', config, life);
-    await openStream({ ...context, nowMicros });
-  },
-);
+await runProcess('stream', readStreamConfig, async (config, life) => {
+  const context = await openContext('stream', config, life);
+  await openStream({ ...context, nowMicros });
+});

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { readBind, readConfig } from '../../lib/config/config.ts';
-import type { ProcessConfig } from '../../lib/run/run-process.ts';
+import { type OpsConfig, readOpsConfig } from '../../lib/config/common.ts';
+import { readConfig } from '../../lib/config/config.ts';
+import type { SettingName } from '../../lib/config/settings/catalogue.ts';
 import { isSymbol, isTestSymbol } from '../../schemas/pill.ts';
 
-export interface CanaryConfig extends ProcessConfig {
+export interface CanaryConfig extends OpsConfig {
   readonly ingestUrl: string;
   readonly apiUrl: string;
   readonly streamUrl: string;
@@ -27,12 +28,8 @@ export interface WebhookReceiverConfig {
 /** Reads the settings of the canary. @throws ConfigError */
 export function readCanaryConfig(env: NodeJS.ProcessEnv = process.env): CanaryConfig {
   return readConfig(env, (reader) => {
-    const secret = (name: string, isNeeded: boolean) => {
-      const file = reader.optional(name);
-      if (file === undefined) {
-        if (isNeeded) reader.fault(`${name} is not set`);
-        return undefined;
-      }
+    const secret = (name: SettingName, file: string | undefined) => {
+      if (file === undefined || file === '') return undefined;
       try {
         return readFileSync(file, 'utf8').trim();
       } catch (error) {
@@ -40,33 +37,25 @@ export function readCanaryConfig(env: NodeJS.ProcessEnv = process.env): CanaryCo
         return undefined;
       }
     };
-    const { host: metricsHost, open } = readBind(reader, 'METRICS');
-    const symbol = reader.text('CANARY_SYMBOL', 'TEST:CANARY');
+    const symbol = reader.get('CANARY_SYMBOL');
     if (!isSymbol(symbol) || !isTestSymbol(symbol)) {
       reader.fault(`CANARY_SYMBOL must be a symbol that begins with TEST:, not "${symbol}"`);
     }
-    const hasWebhook = reader.choice('CANARY_WEBHOOK', ['yes', 'no'], 'no') === 'yes';
+    const webhook = {
+      host: reader.get('CANARY_WEBHOOK_HOST'),
+      port: reader.get('CANARY_WEBHOOK_PORT'),
+      url: reader.get('CANARY_WEBHOOK_URL'),
+    };
     return {
-      logLevel: reader.choice('LOG_LEVEL', LOG_LEVELS, 'info'),
-      metricsHost,
-      metricsPort: reader.integer('METRICS_PORT', { min: 0, max: 65_535, fallback: 0 }),
-      open,
-      ingestUrl: reader.text('INGEST_URL'),
-      apiUrl: reader.text('PUBLIC_URL'),
-      streamUrl: reader.text('STREAM_URL'),
-      credential: secret('CANARY_CREDENTIAL_FILE', false),
-      key: secret('CANARY_KEY_FILE', true) ?? '',
+      ...readOpsConfig(reader),
+      ingestUrl: reader.need('INGEST_URL'),
+      apiUrl: reader.need('PUBLIC_URL'),
+      streamUrl: reader.need('STREAM_URL'),
+      credential: secret('CANARY_CREDENTIAL_FILE', reader.get('CANARY_CREDENTIAL_FILE')),
+      key: secret('CANARY_KEY_FILE', reader.need('CANARY_KEY_FILE')) ?? '',
       symbol,
-      everyMs: reader.integer('CANARY_EVERY_MS', { min: 200, max: 60_000, fallback: 1_000 }),
-      webhook: hasWebhook
-        ? {
-            host: reader.text('CANARY_WEBHOOK_HOST', '127.0.0.1'),
-            port: reader.integer('CANARY_WEBHOOK_PORT', { min: 0, max: 65_535, fallback: 0 }),
-            url: reader.optional('CANARY_WEBHOOK_URL'),
-          }
-        : undefined,
+      everyMs: reader.get('CANARY_EVERY_MS'),
+      webhook: reader.get('CANARY_WEBHOOK') === 'yes' ? webhook : undefined,
     };
   });
 }
-
-const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;

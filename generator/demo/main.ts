@@ -47,7 +47,7 @@ function openSender(config: DemoConfig, { log, signal }: Lifecycle): Sender | Pr
     return createHttpSender({ url: config.ingestUrl, credential: config.credential, retry });
   }
   return openKafkaSender({
-    client: createKafkaClient(config.kafkaBrokers, 'demo', log),
+    client: createKafkaClient(config.kafka, 'demo', log),
     schemas: createSchemaClient(config.registryUrl, config.namespace),
     namespace: config.namespace,
     source: 'demo',

@@ -26,7 +26,7 @@ export async function openSender(
   }
   const brokers = (request.kafka ?? stack().kafka).split(',');
   return openKafkaSender({
-    client: createKafkaClient(brokers, 'replay', silentLog),
+    client: createKafkaClient({ brokers }, 'replay', silentLog),
     schemas: createSchemaClient(request.registry ?? stack().registry, namespace),
     namespace,
     source: 'replay',

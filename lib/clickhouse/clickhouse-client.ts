@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import {
   type ClickHouseClient,
   ClickHouseError,
@@ -31,6 +32,7 @@ const CONNECTIONS_MAX = 4;
 
 /** Opens a client that looks up unqualified table names in `database`. */
 export function openClickHouse(options: {
+  /** With user and password; https is verified by the authorities of the PEM file `?sslrootcert=`. */
   readonly url: string;
   readonly database: string;
   /** ms; 30,000 by default. */
@@ -38,8 +40,12 @@ export function openClickHouse(options: {
   /** 4 by default. */
   readonly connectionsMax?: number;
 }): ClickHouse {
+  const url = new URL(options.url);
+  const file = url.searchParams.get('sslrootcert');
+  url.searchParams.delete('sslrootcert');
   return createClient({
-    url: options.url,
+    url,
+    ...(file === null ? {} : { tls: { ca_cert: readFileSync(file) } }),
     database: options.database,
     request_timeout: options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS,
     max_open_connections: options.connectionsMax ?? CONNECTIONS_MAX,

@@ -1,5 +1,7 @@
 import { isLoopback } from '../http/loopback.ts';
-import type { Bind, ConfigReader } from './config.ts';
+import type { Bind } from './common.ts';
+import type { ConfigReader } from './config.ts';
+import { withoutCredentials } from './without-credentials.ts';
 
 /** Where customers find the services. */
 export type PublicUrls = Readonly<Record<'api' | 'ingest' | 'stream' | 'dedicated', string>>;
@@ -19,19 +21,19 @@ export interface Exposure {
  */
 export function readExposure(reader: ConfigReader, bind: Pick<Bind, 'publicBy'>): Exposure {
   const settings = {
-    api: ['PUBLIC_URL', 'http', 'API_PORT', '8080'],
-    ingest: ['INGEST_URL', 'http', 'INGEST_PORT', '8081'],
-    stream: ['STREAM_URL', 'ws', 'STREAM_PORT', '8082'],
-    dedicated: ['DEDICATED_URL', 'ws', undefined, '{port}'],
+    api: ['PUBLIC_URL', 'http', 'API_PORT'],
+    ingest: ['INGEST_URL', 'http', 'INGEST_PORT'],
+    stream: ['STREAM_URL', 'ws', 'STREAM_PORT'],
+    dedicated: ['DEDICATED_URL', 'ws', undefined],
   } as const;
   let { publicBy } = bind;
   const read = (service: keyof PublicUrls): string => {
-    const [name, scheme, portName, port] = settings[service];
-    const ownPort = portName === undefined ? port : reader.text(portName, port);
-    const url = reader.text(name, `${scheme}://127.0.0.1:${ownPort}`);
+    const [name, scheme, portName] = settings[service];
+    const ownPort = portName === undefined ? '{port}' : reader.get(portName);
+    const url = reader.get(name) ?? `${scheme}://127.0.0.1:${ownPort}`;
     const reached = checkUrl(reader, name, url, scheme);
     if (reached === 'other machines')
-      publicBy ??= `${name} ${url} is an address for other machines`;
+      publicBy ??= `${name} ${withoutCredentials(url)} is an address for other machines`;
     return url;
   };
   const urls = {
@@ -40,7 +42,7 @@ export function readExposure(reader: ConfigReader, bind: Pick<Bind, 'publicBy'>)
     stream: read('stream'),
     dedicated: read('dedicated'),
   };
-  if (/[^\s,]/.test(reader.text('TRUSTED_PROXIES', ''))) {
+  if (/[^\s,]/.test(reader.get('TRUSTED_PROXIES'))) {
     publicBy ??= 'TRUSTED_PROXIES says that a proxy is in front';
   }
   return { urls, publicBy };
@@ -56,12 +58,16 @@ function checkUrl(
   const url = template.replaceAll(/\{(?:name|port)\}/g, '1');
   const { protocol, hostname } = URL.canParse(url) ? new URL(url) : { protocol: '', hostname: '' };
   if (protocol !== `${scheme}:` && protocol !== `${scheme}s:`) {
-    reader.fault(`${name} must be a URL with ${scheme}s:// or ${scheme}://, not "${template}"`);
+    reader.fault(
+      `${name} must be a URL with ${scheme}s:// or ${scheme}://, not "${withoutCredentials(template)}"`,
+    );
     return undefined;
   }
   if (isLoopback(hostname)) return 'this machine';
   if (protocol !== `${scheme}s:`) {
-    reader.fault(`${name} ${template} must be ${scheme}s unless its host is this machine`);
+    reader.fault(
+      `${name} ${withoutCredentials(template)} must be ${scheme}s unless its host is this machine`,
+    );
   }
   return 'other machines';
 }

@@ -15,7 +15,7 @@ function write(name: string, content: string): string {
 const URL = 'postgres://user:hidden@db/pillole';
 const good = write('good', `${URL}\n`);
 const read = (env: NodeJS.ProcessEnv) =>
-  readConfig(env, (reader) => [reader.text('DATABASE_URL'), reader.optional('SMTP_URL')]);
+  readConfig(env, (reader) => [reader.need('DATABASE_URL'), reader.get('SMTP_URL')]);
 
 describe('a secret', () => {
   test('comes from the file that <NAME>_FILE names, without the end of the line', () => {
@@ -43,7 +43,7 @@ describe('a secret', () => {
 
   test('only secrets come from files', () => {
     expect(() =>
-      readConfig({ KAFKA_BROKERS_FILE: good }, (reader) => reader.text('KAFKA_BROKERS')),
+      readConfig({ KAFKA_BROKERS_FILE: good }, (reader) => reader.need('KAFKA_BROKERS')),
     ).toThrow('KAFKA_BROKERS is not set');
   });
 });

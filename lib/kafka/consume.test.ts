@@ -15,7 +15,7 @@ import { createTopics, PositionLostError } from './topics.ts';
 const brokers = () => testEngine('kafka').split(',');
 
 async function newTopic(partitions = 1): Promise<{ client: KafkaClient; topic: string }> {
-  const client = createKafkaClient(brokers(), 'consume-test', silentLog);
+  const client = createKafkaClient({ brokers: brokers() }, 'consume-test', silentLog);
   const topic = `consume.${randomUUID()}`;
   await createTopics(client, [{ name: topic, partitions, config: {} }]);
   return { client, topic };

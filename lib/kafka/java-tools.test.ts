@@ -37,7 +37,7 @@ function runTool(tool: string, args: readonly string[]): Promise<{ readonly stdo
 }
 
 async function newTopic() {
-  const client = createKafkaClient(brokers().split(','), 'java-test', silentLog);
+  const client = createKafkaClient({ brokers: brokers().split(',') }, 'java-test', silentLog);
   const topic = `java.${randomUUID()}`;
   // As the topics of the platform are: the broker decompresses what producers send.
   const config = { 'compression.type': 'uncompressed' };

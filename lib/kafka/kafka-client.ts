@@ -1,22 +1,25 @@
-import { type Admin, Kafka, type KafkaConfig, logLevel, type RetryOptions } from 'kafkajs';
+import {
+  type Admin,
+  Kafka,
+  type KafkaConfig,
+  logLevel,
+  type RetryOptions,
+  type SASLOptions,
+} from 'kafkajs';
+import type { KafkaCluster } from '../config/kafka-cluster.ts';
 import type { Log } from '../log/log.ts';
 import { mendRequestQueue } from './request-queue.ts';
 
 mendRequestQueue();
 
 /** Access to one Kafka cluster. The library behind it stays inside `lib/kafka`. */
-export interface KafkaClient {
-  readonly brokers: readonly string[];
+export interface KafkaClient extends KafkaCluster {
   readonly clientId: string;
   readonly log: Log;
 }
 
-export function createKafkaClient(
-  brokers: readonly string[],
-  clientId: string,
-  log: Log,
-): KafkaClient {
-  return { brokers, clientId, log: log.child({ part: 'kafka' }) };
+export function createKafkaClient(cluster: KafkaCluster, clientId: string, log: Log): KafkaClient {
+  return { ...cluster, clientId, log: log.child({ part: 'kafka' }) };
 }
 
 const LEVELS = {
@@ -26,6 +29,10 @@ const LEVELS = {
   [logLevel.INFO]: 'trace',
   [logLevel.DEBUG]: 'trace',
 } as const;
+
+const CONNECT_MS = 1_000;
+/** With the handshake, in which a broker that has just started loads its classes. */
+const CONNECT_TLS_MS = 3_000;
 
 interface LibraryLimits {
   readonly requestTimeoutMs: number;
@@ -37,10 +44,14 @@ interface LibraryLimits {
  * where they are handled; its own lines (one per failed request) go to debug.
  */
 export function libraryOptions(client: KafkaClient, limits: LibraryLimits) {
+  const { tls, sasl } = client;
   return {
     brokers: fromRandom(client.brokers),
     clientId: client.clientId,
-    connectionTimeout: 1_000,
+    // Copies: the library adds members to what it gets.
+    ...(tls === undefined ? {} : { ssl: { ...tls } }),
+    ...(sasl === undefined ? {} : { sasl: { ...sasl } as SASLOptions }),
+    connectionTimeout: tls === undefined ? CONNECT_MS : CONNECT_TLS_MS,
     requestTimeout: limits.requestTimeoutMs,
     retry: limits.retry,
     logLevel: logLevel.WARN,

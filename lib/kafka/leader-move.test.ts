@@ -18,7 +18,7 @@ let client: KafkaClient;
 
 beforeAll(async () => {
   cluster = await startKafkaCluster();
-  client = createKafkaClient(cluster.brokers, 'leader-test', silentLog);
+  client = createKafkaClient({ brokers: cluster.brokers }, 'leader-test', silentLog);
 });
 afterAll(() => cluster?.stop());
 

@@ -1,5 +1,6 @@
 import { createSchemaClient } from '../../schemas/registry.ts';
-import type { CommonConfig } from '../config/config.ts';
+import type { CommonConfig } from '../config/common.ts';
+import { connectionHint } from '../config/connection-hint.ts';
 import type { Lifecycle } from '../run/run-process.ts';
 import { retryForever } from '../timing/backoff.ts';
 import { createKafkaClient } from './kafka-client.ts';
@@ -17,7 +18,7 @@ export async function openContext<C extends CommonConfig>(
   config: C,
   life: Lifecycle,
 ) {
-  const client = createKafkaClient(config.kafkaBrokers, `pillole-${name}`, life.log);
+  const client = createKafkaClient(config.kafka, `pillole-${name}`, life.log);
   const schemas = createSchemaClient(config.registryUrl, config.namespace);
   const settings = await retryForever(
     () => requireTopicSettings(client, schemas, config.namespace),
@@ -26,7 +27,10 @@ export async function openContext<C extends CommonConfig>(
       maxMs: 3_000,
       signal: life.signal,
       onError: (error, attempts) =>
-        life.log.warn({ err: error, attempts }, 'topic settings are not available yet'),
+        life.log.warn(
+          { err: error, attempts, hint: connectionHint(error) },
+          'topic settings are not available yet',
+        ),
     },
   );
   return { config, life, client, schemas, settings };

@@ -15,7 +15,7 @@ const brokers = () => testEngine('kafka').split(',');
 const LIMITS = { ...PRODUCER_LIMITS, deadlineMs: 60_000 };
 
 async function newTopic(partitions: number, config: Record<string, string> = {}) {
-  const client = createKafkaClient(brokers(), 'tail-test', silentLog);
+  const client = createKafkaClient({ brokers: brokers() }, 'tail-test', silentLog);
   const topic = `tail.${randomUUID()}`;
   await createTopics(client, [{ name: topic, partitions, config }]);
   return { client, topic };

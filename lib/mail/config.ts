@@ -15,9 +15,9 @@ export interface MailConfig {
 /** Reads the settings of outgoing mail: SMTP_URL, else files in MAIL_OUTBOX. */
 export function readMailConfig(reader: ConfigReader): MailConfig {
   return {
-    smtpUrl: reader.optional('SMTP_URL'),
-    outboxFolder: reader.text('MAIL_OUTBOX', path.join(packageRoot, '.local', 'outbox')),
-    from: reader.text('MAIL_FROM', 'pillole <no-reply@pillole.invalid>'),
-    support: reader.text('SUPPORT_ADDRESS', 'support@pillole.invalid'),
+    smtpUrl: reader.get('SMTP_URL'),
+    outboxFolder: reader.get('MAIL_OUTBOX') ?? path.join(packageRoot, '.local', 'outbox'),
+    from: reader.get('MAIL_FROM'),
+    support: reader.get('SUPPORT_ADDRESS'),
   };
 }

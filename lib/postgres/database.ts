@@ -179,10 +179,10 @@ export class OutcomeUnknownError extends Error {
 /**
  * Whether the server itself refused the statement. SQLSTATE 57P01 to 57P03 do not count: the server
  * sends them when it closes a connection, e.g. on shutdown during a commit, so they say nothing
- * about the statement in flight.
+ * about the statement in flight. Nor does class 28: the server refuses the connection.
  */
 function isAnswer(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && !/^57P0[1-3]$/.test(error.code ?? '');
+  return error instanceof pg.DatabaseError && !/^(?:57P0[1-3]|28...)$/.test(error.code ?? '');
 }
 
 /** Whether the statement was never sent, because the driver knew that the connection was broken. */
@@ -197,12 +197,15 @@ export function isDuplicate(error: unknown): boolean {
 
 /**
  * Whether an error means that PostgreSQL is unavailable: no connection, a lost one, a timeout, a
- * shutdown, or exhausted resources (SQLSTATE classes 08, 53, 57).
+ * shutdown, exhausted resources (SQLSTATE classes 08, 53, 57), or a connection that is refused for its
+ * password (class 28) or its certificate: what the operator corrects while the process tries again.
  */
 export function isDatabaseAway(error: unknown): boolean {
   if (error instanceof OutcomeUnknownError) return true;
   const { code, message = '' } = error as { code?: unknown; message?: string };
-  if (typeof code === 'string') return /^(?:08|53|57)...$/.test(code) || SYSTEM_CODES.has(code);
+  if (typeof code === 'string') {
+    return /^(?:08|28|53|57)...$/.test(code) || SYSTEM_CODES.has(code) || TLS_CODE.test(code);
+  }
   return DRIVER_MESSAGE.test(message);
 }
 
@@ -211,6 +214,8 @@ const SYSTEM_CODES: ReadonlySet<string> = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'ENOENT'],
   ...['EAI_AGAIN', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN', 'EADDRNOTAVAIL'],
 ]);
+/** Codes of Node for a certificate that is not accepted. */
+const TLS_CODE = /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_)/;
 /** Errors of the driver and its pool that have no code. */
 const DRIVER_MESSAGE =
   /^(?:Query read timeout|timeout expired|timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Client was closed and is not queryable|Cannot use a pool after calling end)/;

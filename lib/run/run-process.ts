@@ -1,10 +1,10 @@
-import { type CommonConfig, ConfigError } from '../config/config.ts';
+import { answerCommandLine } from '../config/command-line.ts';
+import type { OpsConfig } from '../config/common.ts';
+import { ConfigError } from '../config/config.ts';
+import { unknownSettings } from '../config/unknown-settings.ts';
 import { createLog, type Log } from '../log/log.ts';
 import { startOpsServer } from './ops-server.ts';
 import { registerProcessMetrics } from './process-metrics.ts';
-
-/** The settings that the lifecycle itself needs. */
-export type ProcessConfig = Pick<CommonConfig, 'logLevel' | 'metricsHost' | 'metricsPort' | 'open'>;
 
 /** The lifecycle of a process, as passed to the steps that build it. */
 export interface Lifecycle {
@@ -27,15 +27,18 @@ const STOP_DEADLINE_MS = 5_500;
 
 /**
  * Runs a process: builds it in order, serves /metrics, /health and /ready, stops in reverse order
- * on SIGTERM and SIGINT, and exits 1 on the first unexpected error.
+ * on SIGTERM and SIGINT, and exits 1 on the first unexpected error. `--help` and `--print-config` are
+ * answered before.
  */
-export async function runProcess<C extends ProcessConfig>(
+export async function runProcess<C extends OpsConfig>(
   name: string,
-  readConfig: () => C,
+  readConfig: (env: NodeJS.ProcessEnv) => C,
   build: (config: C, life: Lifecycle) => Promise<void>,
 ): Promise<void> {
+  answerCommandLine(name, readConfig);
   const config = configOrExit(name, readConfig);
   const log = createLog(name, config.logLevel);
+  for (const warning of unknownSettings(process.env)) log.warn(warning);
   if (config.open.length === 0) log.info('open: nothing');
   else log.warn(`open: ${config.open.join('; ')}`);
   const stops: { step: string; stop: () => Promise<void> | void }[] = [];
@@ -99,9 +102,9 @@ export async function runProcess<C extends ProcessConfig>(
   }
 }
 
-function configOrExit<C>(name: string, read: () => C): C {
+function configOrExit<C>(name: string, read: (env: NodeJS.ProcessEnv) => C): C {
   try {
-    return read();
+    return read(process.env);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`${name} cannot start: ${error.message}\n`);

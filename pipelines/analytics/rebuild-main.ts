@@ -1,21 +1,28 @@
 import path from 'node:path';
 import { Command } from 'commander';
 import { databaseName, openClickHouse } from '../../lib/clickhouse/clickhouse-client.ts';
+import { printConfig } from '../../lib/config/command-line.ts';
+import { readLogConfig } from '../../lib/config/common.ts';
 import { readConfig } from '../../lib/config/config.ts';
+import { describeSettings } from '../../lib/config/describe.ts';
+import { readEngineUrl } from '../../lib/config/engine-url.ts';
 import { readStackFile } from '../../lib/config/stack-file.ts';
 import { createKafkaClient } from '../../lib/kafka/kafka-client.ts';
 import { requireTopicSettings } from '../../lib/kafka/topic-settings.ts';
 import { createLog } from '../../lib/log/log.ts';
 import { createSchemaClient } from '../../schemas/registry.ts';
-import { rebuild, SETTLE_MS, UnsettledError } from './rebuild.ts';
+import { rebuild, UnsettledError } from './rebuild.ts';
 
 const options = new Command('npm run rebuild --')
   .description('Rebuilds the tables of ClickHouse from the log, while ingest continues.')
   .option('--anew', 'drop the table that a killed rebuild has left')
   .option('--data <dir>', 'folder of the running stack, instead of .local')
+  .option('--print-config', 'print the settings in force and where each comes from')
+  .on('option:print-config', () => printConfig('rebuild', checkRebuildConfig))
   .addHelpText(
     'after',
-    '\nKAFKA_BROKERS, SCHEMA_REGISTRY_URL and CLICKHOUSE_URL override the engines of the stack.',
+    '\nKAFKA_BROKERS, SCHEMA_REGISTRY_URL and CLICKHOUSE_URL override the engines of the stack.\n\n' +
+      describeSettings('rebuild'),
   )
   .parse()
   .opts<{ anew?: true; data?: string }>();
@@ -26,16 +33,10 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 }
 
 try {
-  const config = readConfig({ ...addressesOfStack(), ...process.env }, (reader) => ({
-    kafkaBrokers: reader.text('KAFKA_BROKERS').split(','),
-    registryUrl: reader.text('SCHEMA_REGISTRY_URL'),
-    clickhouseUrl: reader.text('CLICKHOUSE_URL'),
-    namespace: reader.text('PILLOLE_NAMESPACE', ''),
-    settleMs: reader.integer('REBUILD_SETTLE_MS', { min: 0, max: 600_000, fallback: SETTLE_MS }),
-  }));
+  const config = readRebuildConfig({ ...addressesOfStack(), ...process.env });
   const { namespace, settleMs } = config;
   const log = createLog('rebuild', 'warn');
-  const client = createKafkaClient(config.kafkaBrokers, 'pillole-rebuild', log);
+  const client = createKafkaClient(config.kafka, 'pillole-rebuild', log);
   const schemas = createSchemaClient(config.registryUrl, namespace);
   const database = databaseName(namespace);
   const clickhouse = openClickHouse({ url: config.clickhouseUrl, database });
@@ -63,6 +64,19 @@ try {
 } catch (error) {
   print(explain(error as Error));
   process.exit(1);
+}
+
+function readRebuildConfig(env: NodeJS.ProcessEnv) {
+  return readConfig(env, (reader) => ({
+    ...readLogConfig(reader),
+    clickhouseUrl: readEngineUrl(reader, 'CLICKHOUSE_URL'),
+    settleMs: reader.get('REBUILD_SETTLE_MS'),
+  }));
+}
+
+/** Without addresses, those of the stack count, which are known to be good. */
+function checkRebuildConfig(env: NodeJS.ProcessEnv): void {
+  if (env.KAFKA_BROKERS !== undefined) readRebuildConfig(env);
 }
 
 function explain(error: Error): string {

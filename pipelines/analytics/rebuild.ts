@@ -3,7 +3,7 @@ import {
   createPartitionReader,
   type PartitionReader,
 } from '../../domain/order/partition-reader.ts';
-import { type ClickHouse, REQUEST_TIMEOUT_MS } from '../../lib/clickhouse/clickhouse-client.ts';
+import type { ClickHouse } from '../../lib/clickhouse/clickhouse-client.ts';
 import type { KafkaClient } from '../../lib/kafka/kafka-client.ts';
 import type { LogRecord } from '../../lib/kafka/log-record.ts';
 import { BULK } from '../../lib/kafka/pace.ts';
@@ -38,8 +38,6 @@ interface RebuildOptions {
 
 /** The table that is being built; after the exchange, the old one. */
 const NEXT = 'pills_next';
-/** A safe `settleMs`: longer than the sink's time-out of one request. */
-export const SETTLE_MS = REQUEST_TIMEOUT_MS + 5_000;
 const CLOSE_DEADLINE_MS = 60_000;
 
 /** Readers have the new table already, but the rebuild did not finish. */

@@ -1,17 +1,13 @@
-import { readPepperPath } from '../../domain/access/pepper.ts';
-import { DISABLE_AFTER_S } from '../../domain/webhooks/deliveries/retry-schedule.ts';
+import { type Pepper, readPepperSetting } from '../../domain/access/pepper.ts';
 import { type Egress, readEgress } from '../../domain/webhooks/send/egress.ts';
-import {
-  type CommonConfig,
-  type ConfigReader,
-  readCommonConfig,
-  readConfig,
-} from '../../lib/config/config.ts';
+import { type CommonConfig, readCommonConfig } from '../../lib/config/common.ts';
+import { type ConfigReader, readConfig } from '../../lib/config/config.ts';
+import { readEngineUrl } from '../../lib/config/engine-url.ts';
 
 export interface WebhooksConfig extends CommonConfig {
   readonly clickhouseUrl: string;
   readonly databaseUrl: string;
-  readonly pepperPath: string;
+  readonly pepper: Pepper;
   readonly egress: Egress;
   /** Bounds one attempt. */
   readonly timeoutMs: number;
@@ -23,15 +19,11 @@ export interface WebhooksConfig extends CommonConfig {
 export function readWebhooksConfig(env: NodeJS.ProcessEnv): WebhooksConfig {
   return readConfig(env, (reader: ConfigReader) => ({
     ...readCommonConfig(reader),
-    clickhouseUrl: reader.text('CLICKHOUSE_URL'),
-    databaseUrl: reader.text('DATABASE_URL'),
-    pepperPath: readPepperPath(reader),
+    clickhouseUrl: readEngineUrl(reader, 'CLICKHOUSE_URL'),
+    databaseUrl: readEngineUrl(reader, 'DATABASE_URL'),
+    pepper: readPepperSetting(reader),
     egress: readEgress(reader),
-    timeoutMs: reader.integer('WEBHOOK_TIMEOUT_MS', { min: 100, max: 15_000, fallback: 15_000 }),
-    disableAfterS: reader.integer('WEBHOOK_DISABLE_AFTER_S', {
-      min: 5,
-      max: 30 * 86_400,
-      fallback: DISABLE_AFTER_S,
-    }),
+    timeoutMs: reader.get('WEBHOOK_TIMEOUT_MS'),
+    disableAfterS: reader.get('WEBHOOK_DISABLE_AFTER_S'),
   }));
 }

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { followAccessChanges } from '../../domain/access/access-changes.ts';
-import { readPepper } from '../../domain/access/pepper.ts';
 import { startPepperHolder } from '../../domain/access/pepper-holders.ts';
 import { createSeal } from '../../domain/access/sealing.ts';
 import { startLatencyLog } from '../../domain/service/latency-log.ts';
@@ -116,7 +115,7 @@ function openDelivery(context: WebhooksContext, isAssigned: (partition: number) 
   });
   const latencies = startLatencyLog({ db, channel: 'webhook', histogram: sinceReceived, log });
   life.onStop('latencies', latencies.close);
-  const pepper = readPepper(config.pepperPath);
+  const { pepper } = config;
   const holder = startPepperHolder({ db, pepper, kind: 'webhooks', log });
   life.onStop('record of the pepper', holder.close);
   const health = createEndpointHealth(db, log);

@@ -50,6 +50,9 @@ app.kubernetes.io/component: {{ .name }}
 - { name: STREAM_URL, value: {{ .Values.addresses.stream | quote }} }
 - { name: DEDICATED_URL, value: {{ .Values.addresses.dedicated | quote }} }
 - { name: TRUSTED_PROXIES, value: {{ .Values.trustedProxies | quote }} }
+{{- with .Values.engines.settings }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{- define "pillole.databaseUrl" -}}
@@ -94,6 +97,9 @@ volumes:
       sources:
         - secret: { name: {{ .Values.secrets.pepper }} }
         - secret: { name: {{ .Values.secrets.generators }} }
+        {{- with .Values.secrets.engines }}
+        - secret: { name: {{ . }} }
+        {{- end }}
 {{- end }}
 
 {{/* A start takes up to two minutes; a process that hangs is restarted after 30 s. */}}

@@ -4,8 +4,8 @@ import { readConfig } from '../../../lib/config/config.ts';
 export function readClickhouseConfig(env: NodeJS.ProcessEnv = process.env) {
   return readConfig(env, (reader) => ({
     passwords: {
-      default: reader.text('CLICKHOUSE_PASSWORD'),
-      analyst: reader.text('CLICKHOUSE_ANALYST_PASSWORD'),
+      default: reader.need('CLICKHOUSE_PASSWORD'),
+      analyst: reader.need('CLICKHOUSE_ANALYST_PASSWORD'),
     },
   }));
 }

@@ -5,6 +5,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { requirePrivateFolder } from '../../../lib/child-process/private-folder.ts';
+import { printConfig } from '../../../lib/config/command-line.ts';
+import { describeSettings } from '../../../lib/config/describe.ts';
 import { writeAccessConfig } from './access-config.ts';
 import { openSpool } from './body.ts';
 import { readClickhouseConfig } from './config.ts';
@@ -20,6 +22,9 @@ const options = new Command('clickhouse-server')
   .requiredOption('--data <dir>', 'data folder, used by one process at a time')
   .requiredOption('--port <port>', 'port on 127.0.0.1; 0 = any free port', port)
   .option('--database <name>', 'database from which analysts may read', 'pillole')
+  .option('--print-config', 'print the settings in force and where each comes from')
+  .on('option:print-config', () => printConfig('clickhouse', readClickhouseConfig))
+  .addHelpText('after', `\n${describeSettings('clickhouse')}`)
   .parse()
   .opts<{ readonly data: string; readonly port: number; readonly database: string }>();
 

@@ -1,16 +1,16 @@
 import { statSync } from 'node:fs';
+import type { ConfigReader } from '../../../lib/config/config.ts';
 import type { Log } from '../../../lib/log/log.ts';
 import { type Overrides, parseOverrides } from './overrides.ts';
 import { readSettingsFile } from './settings-file.ts';
 
 export type OverridesFile = ReturnType<typeof openOverridesFile>;
 
-/**
- * Validates the file while the settings of a process are read.
- * @throws ConfigError in one sentence.
- */
-export function checkOverridesFile(path: string | undefined): void {
-  read(path);
+/** Reads CALENDAR_OVERRIDES, and checks the file. @returns its path */
+export function readOverridesPath(reader: ConfigReader): string | undefined {
+  const path = reader.get('CALENDAR_OVERRIDES');
+  reader.attempt(() => read(path), undefined);
+  return path;
 }
 
 /**

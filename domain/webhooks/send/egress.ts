@@ -1,4 +1,4 @@
-import { ConfigError, type ConfigReader } from '../../../lib/config/config.ts';
+import type { ConfigReader } from '../../../lib/config/config.ts';
 import { openResolver, type Resolver, readDnsServers } from './resolve.ts';
 import { readUrlPolicy, type UrlPolicy } from './url-policy.ts';
 
@@ -24,7 +24,6 @@ export interface Egress {
 /**
  * Reads where messages may go, and how: see `readUrlPolicy`, `readDnsServers`, `readProxy`. Through a
  * proxy, loopback would be the proxy's own machine, so it is refused.
- * @throws ConfigError
  */
 export function readEgress(reader: ConfigReader): Egress {
   const proxy = readProxy(reader);
@@ -38,16 +37,17 @@ export function readEgress(reader: ConfigReader): Egress {
 
 /** Reads WEBHOOK_EGRESS_PROXY and WEBHOOK_EGRESS_DNS. The message never repeats the URL. */
 function readProxy(reader: ConfigReader): EgressProxy | undefined {
-  const text = reader.optional('WEBHOOK_EGRESS_PROXY');
-  const dns = reader.choice('WEBHOOK_EGRESS_DNS', ['here', 'proxy'], 'here');
+  const text = reader.get('WEBHOOK_EGRESS_PROXY');
+  const dns = reader.get('WEBHOOK_EGRESS_DNS');
   if (text === undefined) return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isBare = url?.pathname === '/' && url.search === '' && url.hash === '';
   if (url === undefined || !/^https?:$/.test(url.protocol) || !isBare) {
-    throw new ConfigError(
+    reader.fault(
       'WEBHOOK_EGRESS_PROXY must be a URL such as http://proxy.internal:4750, with user and ' +
-        'password in front of the host if the proxy asks for them.',
+        'password in front of the host if the proxy asks for them',
     );
+    return undefined;
   }
   return { origin: url.origin, authorization: basic(url), resolvesNames: dns === 'proxy' };
 }

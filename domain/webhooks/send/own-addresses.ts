@@ -1,5 +1,5 @@
 import os from 'node:os';
-import { ConfigError, type ConfigReader } from '../../../lib/config/config.ts';
+import type { ConfigReader } from '../../../lib/config/config.ts';
 import { isLoopback } from '../../../lib/http/loopback.ts';
 
 /** Where the platform itself listens: nothing is posted there. */
@@ -13,23 +13,21 @@ export interface OwnAddresses {
 }
 
 /** Addresses at which customers find the services. */
-const PUBLIC = ['PUBLIC_URL', 'INGEST_URL', 'STREAM_URL', 'DEDICATED_URL'];
+const PUBLIC = ['PUBLIC_URL', 'INGEST_URL', 'STREAM_URL', 'DEDICATED_URL'] as const;
 /** Where the processes listen for customers. */
-const BINDS = ['API_HOST', 'INGEST_HOST', 'STREAM_HOST', 'DEDICATED_HOST'];
+const BINDS = ['API_HOST', 'INGEST_HOST', 'STREAM_HOST', 'DEDICATED_HOST'] as const;
 /** Addresses of engines, the mail server and the egress proxy. */
 const INTERNAL = [
   ...['SCHEMA_REGISTRY_URL', 'CLICKHOUSE_URL', 'DATABASE_URL', 'SMTP_URL'],
   'WEBHOOK_EGRESS_PROXY',
-];
-/** Ports of the processes, with the defaults of those that serve customers. */
-const PORTS = {
-  API_PORT: '8080',
-  INGEST_PORT: '8081',
-  STREAM_PORT: '8082',
-  DEDICATED_PORTS: '8301-8400',
-  METRICS_PORT: '',
-  WEBHOOK_REFUSED_PORTS: '',
-};
+] as const;
+/** Ports of the processes. */
+const PORTS = [
+  ...['API_PORT', 'INGEST_PORT', 'STREAM_PORT', 'DEDICATED_PORTS', 'METRICS_PORT'],
+  'WEBHOOK_REFUSED_PORTS',
+] as const;
+type UrlSetting = (typeof PUBLIC)[number] | (typeof INTERNAL)[number];
+
 const PORT_OF_SCHEME: Readonly<Record<string, number>> = {
   ...{ 'http:': 80, 'https:': 443, 'ws:': 80, 'wss:': 443, 'smtp:': 25, 'smtps:': 465 },
   ...{ 'postgres:': 5432, 'postgresql:': 5432, 'kafka:': 9092 },
@@ -38,11 +36,10 @@ const PORT_OF_SCHEME: Readonly<Record<string, number>> = {
 /**
  * Reads where the platform listens from the settings that name its addresses, and from
  * WEBHOOK_REFUSED_PORTS: ports or ranges separated by commas, e.g. 9093,9101-9108.
- * @throws ConfigError when a port is invalid
  */
 export function readOwnAddresses(reader: ConfigReader): OwnAddresses {
-  const urlsOf = (names: readonly string[]) => names.flatMap((name) => reader.optional(name) ?? []);
-  const brokers = urlsOf(['KAFKA_BROKERS']).flatMap((list) => list.split(/\s*,\s*/));
+  const urlsOf = (names: readonly UrlSetting[]) => names.flatMap((name) => reader.get(name) ?? []);
+  const brokers = reader.get('KAFKA_BROKERS')?.split(/\s*,\s*/) ?? [];
   const publicUrls = urlsOf(PUBLIC).map(parse);
   const urls = [
     ...publicUrls,
@@ -58,10 +55,8 @@ export function readOwnAddresses(reader: ConfigReader): OwnAddresses {
 
 /** Whether a process listens for other machines, or a proxy is in front, whatever the URLs say. */
 function isLaidOpen(reader: ConfigReader): boolean {
-  const hosts = BINDS.map((name) => reader.text(name, '127.0.0.1'));
-  return (
-    hosts.some((host) => !isLoopback(host)) || /[^\s,]/.test(reader.text('TRUSTED_PROXIES', ''))
-  );
+  const hosts = BINDS.map((name) => reader.get(name));
+  return hosts.some((host) => !isLoopback(host)) || /[^\s,]/.test(reader.get('TRUSTED_PROXIES'));
 }
 
 /** Whether an address is one of a network interface of this machine, e.g. the public one. */
@@ -82,8 +77,8 @@ function portOf({ port, protocol }: URL): number {
 }
 
 function readPorts(reader: ConfigReader): number[] {
-  return Object.entries(PORTS).flatMap(([name, fallback]) => {
-    const items = reader.text(name, fallback).split(/\s*,\s*/);
+  return PORTS.flatMap((name) => {
+    const items = String(reader.get(name)).split(/\s*,\s*/);
     return items.filter(Boolean).flatMap((item) => {
       const [, from, to = from] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(item) ?? [];
       const isRange = Number(from) <= Number(to) && Number(to) <= 65_535;
@@ -91,8 +86,10 @@ function readPorts(reader: ConfigReader): number[] {
         return Array.from({ length: Number(to) - Number(from) + 1 }, (_, n) => Number(from) + n);
       }
       // Other settings are checked by the process that they belong to.
-      if (name !== 'WEBHOOK_REFUSED_PORTS') return [];
-      throw new ConfigError(`${name} must be ports or ranges such as 9093,9101-9108.`);
+      if (name === 'WEBHOOK_REFUSED_PORTS') {
+        reader.fault(`${name} must be ports or ranges such as 9093,9101-9108`);
+      }
+      return [];
     });
   });
 }

@@ -1,6 +1,6 @@
 import { Resolver as CaresResolver } from 'node:dns/promises';
 import net from 'node:net';
-import { ConfigError, type ConfigReader } from '../../../lib/config/config.ts';
+import type { ConfigReader } from '../../../lib/config/config.ts';
 import { addressKind } from './address-kind.ts';
 import { isOwnInterface } from './own-addresses.ts';
 import {
@@ -32,17 +32,16 @@ const NONE = new Set(['ENODATA', 'ENOTFOUND']);
 /**
  * Reads WEBHOOK_DNS_SERVERS, `ip:port` separated by commas; undefined = those of the machine. They
  * should answer like the public internet, without DNS64: NAT64 addresses are refused.
- * @throws ConfigError
  */
 export function readDnsServers(reader: ConfigReader): readonly string[] | undefined {
-  const servers = reader.optional('WEBHOOK_DNS_SERVERS')?.split(/\s*,\s*/);
+  const servers = reader.get('WEBHOOK_DNS_SERVERS')?.split(/\s*,\s*/);
   const isServer = (server: string) => {
     const [, v6, v4] = /^(?:\[([^\]]+)\]|([\d.]+))(?::\d{1,5})?$/.exec(server) ?? [];
     return v6 === undefined ? net.isIPv4(v4 ?? '') : net.isIPv6(v6);
   };
   if (servers?.every(isServer) === false) {
-    throw new ConfigError(
-      'WEBHOOK_DNS_SERVERS must be addresses separated by commas, such as 192.0.2.1:53,[2001:db8::1]:53.',
+    reader.fault(
+      'WEBHOOK_DNS_SERVERS must be addresses separated by commas, such as 192.0.2.1:53,[2001:db8::1]:53',
     );
   }
   return servers;

@@ -1,4 +1,4 @@
-import { ConfigError, type ConfigReader } from '../../../lib/config/config.ts';
+import type { ConfigReader } from '../../../lib/config/config.ts';
 import type { FieldCode } from '../../../schemas/fault.ts';
 import { addressKind } from './address-kind.ts';
 import { nameFault } from './host-name.ts';
@@ -24,21 +24,17 @@ export type UrlCheck =
   | { readonly ok: true; readonly url: URL }
   | { readonly ok: false; readonly fault: UrlFault };
 
-const PORTS = '443,8443';
 const PORT_MAX = 65_535;
 const LENGTH_MAX = 2_048;
 
-/**
- * Reads WEBHOOK_ALLOW_LOOPBACK, which has no effect once a service is public, and WEBHOOK_PORTS.
- * @throws ConfigError when a port is invalid
- */
+/** Reads WEBHOOK_ALLOW_LOOPBACK, which has no effect once a service is public, and WEBHOOK_PORTS. */
 export function readUrlPolicy(reader: ConfigReader): UrlPolicy {
   const own = readOwnAddresses(reader);
-  const ports = reader.text('WEBHOOK_PORTS', PORTS).split(/\s*,\s*/);
+  const ports = reader.get('WEBHOOK_PORTS').split(/\s*,\s*/);
   if (!ports.every((port) => /^[1-9]\d{0,4}$/.test(port) && Number(port) <= PORT_MAX)) {
-    throw new ConfigError(`WEBHOOK_PORTS must be ports separated by commas, such as ${PORTS}.`);
+    reader.fault('WEBHOOK_PORTS must be ports separated by commas, such as 443,8443');
   }
-  const loopback = reader.choice('WEBHOOK_ALLOW_LOOPBACK', ['true', 'false'], 'false');
+  const loopback = reader.get('WEBHOOK_ALLOW_LOOPBACK');
   return { allowLoopback: loopback === 'true' && !own.isPublic, ports: ports.map(Number), own };
 }
 

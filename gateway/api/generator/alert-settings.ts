@@ -8,14 +8,10 @@ export interface AlertSettings extends AlertReceivers {
 
 /** Reads the settings of alerts about generators; without a receiver there are none. */
 export function readAlertSettings(reader: ConfigReader): AlertSettings {
-  const webhookUrl = reader.optional('ALERT_WEBHOOK_URL');
-  if (webhookUrl !== undefined && !/^https?:/.test(webhookUrl)) {
-    reader.fault('ALERT_WEBHOOK_URL must be an http or https address');
-  }
   return {
-    address: reader.optional('ALERT_ADDRESS'),
-    webhookUrl,
-    silenceS: reader.integer('ALERT_SILENCE_S', { min: 1, max: 86_400, fallback: 300 }),
-    refusedPercent: reader.integer('ALERT_REFUSED_PERCENT', { min: 1, max: 100, fallback: 10 }),
+    address: reader.get('ALERT_ADDRESS'),
+    webhookUrl: reader.get('ALERT_WEBHOOK_URL'),
+    silenceS: reader.get('ALERT_SILENCE_S'),
+    refusedPercent: reader.get('ALERT_REFUSED_PERCENT'),
   };
 }

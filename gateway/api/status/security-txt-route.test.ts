@@ -1,10 +1,12 @@
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
 import { ConfigError, readConfig } from '../../../lib/config/config.ts';
-import { readSecurityContact, securityTxtRoutes } from './security-txt-route.ts';
+import { securityTxtRoutes } from './security-txt-route.ts';
 
 const contactOf = (SECURITY_CONTACT: string | undefined) =>
-  readConfig(SECURITY_CONTACT === undefined ? {} : { SECURITY_CONTACT }, readSecurityContact);
+  readConfig(SECURITY_CONTACT === undefined ? {} : { SECURITY_CONTACT }, (reader) =>
+    reader.get('SECURITY_CONTACT'),
+  );
 
 test('security.txt names the contact, an end within a year, and its address', async () => {
   const app = Fastify();
