@@ -198,8 +198,9 @@ test('without an autoscaler a deployment has replicas; with one it has none', ()
     expect(scaled.spec).not.toHaveProperty('replicas');
     const scaler = find('autoscaled', 'HorizontalPodAutoscaler', `p-${name}`);
     const [metric] = at(scaler, 'spec', 'metrics') as { type: string }[];
-    const expected = { stream: 'Pods', ingest: 'Resource', api: 'Resource' } as const;
-    expect(metric?.type).toBe(expected[name as 'stream'] ?? 'External');
+    const byCpu = ['ingest', 'api', 'destinations'].includes(name);
+    const expected = name === 'stream' ? 'Pods' : byCpu ? 'Resource' : 'External';
+    expect(metric?.type).toBe(expected);
     // Consumers beyond the 8 partitions would read none.
     if (metric?.type === 'External') expect(at(scaler, 'spec', 'maxReplicas')).toBe(8);
     const down = at(scaler, 'spec', 'behavior', 'scaleDown');

@@ -210,3 +210,26 @@ test.each(['/', '//', '../', 'a/../', './', 'a//b/', 'a', 'a/b', '.hidden/', 'a 
     expect(new RegExp(S3_PATTERNS.prefix).test(prefix)).toBe(false);
   },
 );
+
+test('an egress proxy of ours that is away is no failure of the service', async () => {
+  const closed = await openDecoy('127.0.0.1');
+  await closed.close();
+  stub.set(NAME, ['93.184.216.34']);
+  const publisher = openS3Publisher({
+    destinationId: 'dst_test',
+    settings: { ...s3.example.settings, endpoint: `https://${NAME}` } as S3Settings,
+    secrets: { access_key_id: ACCESS, secret_access_key: SECRET },
+    egress: {
+      policy: policyOf(),
+      resolver: openResolver({ servers: [stub.server] }),
+      proxy: {
+        ...{ origin: `http://127.0.0.1:${closed.port}`, authorization: undefined },
+        resolvesNames: false,
+      },
+    },
+  });
+  const error = await publisher.test(AbortSignal.timeout(20_000)).catch((thrown) => thrown);
+  expect(error).toMatchObject({ reason: 'egress_down' });
+  expect(error).not.toBeInstanceOf(DeliveryError);
+  await publisher.close();
+});

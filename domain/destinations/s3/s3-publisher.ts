@@ -140,24 +140,24 @@ const REMEDIES: Readonly<Record<string, string>> = {
 
 /**
  * The error of the SDK as a sentence of ours. The service's own message is left out, because it may
- * repeat the access key.
+ * repeat the access key. @returns the error itself if the fault is ours: no answer is to blame
  */
-function deliveryError(error: unknown): DeliveryError {
-  if (error instanceof DeliveryError) return error;
-  if (error instanceof AttemptError) return new DeliveryError(error.reason, error.message);
-  const { name = '', $metadata } = error as {
-    name?: string;
-    $metadata?: { httpStatusCode?: number };
-  };
-  const status = $metadata?.httpStatusCode;
-  const code = /^[A-Za-z0-9]{1,64}$/.test(name) ? name : 'Unknown';
-  if (status === undefined) {
-    return new DeliveryError('protocol', `The request to the S3 service failed (${code}).`);
+function deliveryError(error: unknown): unknown {
+  if (error instanceof AttemptError) {
+    const isOurs = error.reason === 'egress_down';
+    return isOurs ? error : new DeliveryError(error.reason, error.message);
   }
+  const { name = '', $metadata, $response } = error as SdkError;
+  const status = $metadata?.httpStatusCode ?? $response?.statusCode;
+  if (status === undefined) return error;
+  const code = /^[A-Za-z0-9]{1,64}$/.test(name) ? name : 'Unknown';
   const remedy = REMEDIES[code] ?? 'Check the settings and the log of the service.';
-  return new DeliveryError(
-    'refused',
-    `The S3 service answered ${status} (${code}). ${remedy}`,
-    status,
-  );
+  const detail = `The S3 service answered ${status} (${code}). ${remedy}`;
+  return new DeliveryError('refused', detail, status);
+}
+
+interface SdkError {
+  readonly name?: string;
+  readonly $metadata?: { readonly httpStatusCode?: number };
+  readonly $response?: { readonly statusCode?: number };
 }

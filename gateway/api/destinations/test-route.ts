@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { DESTINATION_TYPES } from '../../../domain/destinations/catalogue.ts';
 import { DeliveryError } from '../../../domain/destinations/destination-type.ts';
 import { DESTINATION_LIMITS } from '../../../domain/destinations/limits.ts';
+import { AttemptError } from '../../../domain/webhooks/send/attempt-error.ts';
 import { answerOf } from '../../http/answer-body.ts';
 import { refuse } from '../../http/refuse.ts';
 import { accountRoute } from '../server/account-route.ts';
@@ -55,6 +56,12 @@ export function testRoute({ destinations, tests, egress }: DestinationDeps): Rou
   });
 }
 
+/** The egress proxy is away. */
+const OURS = new DeliveryError(
+  'platform_fault',
+  'We could not send the test, and nothing is wrong on your side. Send it again later.',
+);
+
 async function tryOut(publisher: {
   test(signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
@@ -73,6 +80,7 @@ async function tryOut(publisher: {
     return result();
   } catch (error) {
     if (error instanceof DeliveryError) return result(error);
+    if (error instanceof AttemptError) return result(OURS);
     if (!limit.aborted) throw error;
     return result(new DeliveryError('timeout', `There was no answer within ${testMs / 1_000} s.`));
   } finally {
