@@ -142,6 +142,9 @@ module.exports = {
       '^lib/postgres/',
       '^deploy/local/postgres\\.ts$',
     ]),
+    only('s3', 'The S3 client stays in the folder of its destination.', '@aws-sdk', [
+      '^domain/destinations/s3/',
+    ]),
     only('mail', 'Mail leaves through one module.', 'nodemailer', ['^lib/mail/']),
     only('uws', 'uWebSockets.js stays in one module.', 'uWebSockets\\.js', [
       '^gateway/stream/wire/websocket-server\\.ts$',

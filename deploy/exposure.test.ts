@@ -10,6 +10,7 @@ import { readStreamConfig } from '../gateway/stream/config.ts';
 import { readDemoConfig } from '../generator/demo/config.ts';
 import { ConfigError } from '../lib/config/config.ts';
 import { readPipelineConfig } from '../pipelines/config.ts';
+import { readDestinationsConfig } from '../pipelines/destinations/config.ts';
 import { readWebhooksConfig } from '../pipelines/webhooks/config.ts';
 
 type Env = Readonly<Record<string, string>>;
@@ -203,6 +204,7 @@ test.each<[string, Read, Env]>([
   ['latest', (env) => readPipelineConfig(env, false), {}],
   ['analytics', (env) => readPipelineConfig(env, true), {}],
   ['webhooks', readWebhooksConfig, {}],
+  ['destinations', readDestinationsConfig, {}],
   ['demo', readDemoConfig, { INGEST_URL: 'http://127.0.0.1:8081' }],
 ])('metrics of %s in clear for other machines must be confirmed', (_name, read, needed) => {
   for (const host of BINDS.public) {

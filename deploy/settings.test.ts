@@ -18,6 +18,7 @@ import { SETTING_NAMES, settingOf, settingsOf } from '../lib/config/settings/cat
 import { unknownSettings } from '../lib/config/unknown-settings.ts';
 import { packageRoot } from '../lib/files/package-root.ts';
 import { readPipelineConfig } from '../pipelines/config.ts';
+import { readDestinationsConfig } from '../pipelines/destinations/config.ts';
 import { readWebhooksConfig } from '../pipelines/webhooks/config.ts';
 import { readAdminConfig } from './admin/config.ts';
 import { readClickhouseConfig } from './local/clickhouse-server/config.ts';
@@ -37,6 +38,7 @@ const READERS: Readonly<
   latest: (env) => readPipelineConfig(env, false),
   analytics: (env) => readPipelineConfig(env, true),
   webhooks: readWebhooksConfig,
+  destinations: readDestinationsConfig,
   demo: readDemoConfig,
   canary: readCanaryConfig,
   provision: readProvisionConfig,
@@ -53,6 +55,7 @@ const MAINS: Readonly<Record<ProcessName, readonly string[]>> = {
   latest: ['pipelines/main.js', 'latest'],
   analytics: ['pipelines/main.js', 'analytics'],
   webhooks: ['pipelines/main.js', 'webhooks'],
+  destinations: ['pipelines/main.js', 'destinations'],
   demo: ['generator/demo/main.js'],
   canary: ['generator/canary/main.js'],
   provision: ['deploy/provision-main.js'],

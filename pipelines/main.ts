@@ -1,6 +1,7 @@
 import { openContext } from '../lib/kafka/log-context.ts';
 import { runProcess } from '../lib/run/run-process.ts';
 import { type ProcessorContext, readPipelineConfig } from './config.ts';
+import { readDestinationsConfig } from './destinations/config.ts';
 import { TOPOLOGY } from './topology.ts';
 import { readWebhooksConfig } from './webhooks/config.ts';
 
@@ -30,6 +31,11 @@ if (name === 'latest' || name === 'analytics') {
   await runProcess(name, readWebhooksConfig, async (config, life) => {
     const { startWebhooks } = await import('./webhooks/processor.ts');
     await startWebhooks(await openContext(name, config, life));
+  });
+} else if (name === 'destinations') {
+  await runProcess(name, readDestinationsConfig, async (config, life) => {
+    const { startDestinations } = await import('./destinations/processor.ts');
+    await startDestinations(await openContext(name, config, life));
   });
 } else {
   const known = [...new Set(Object.values(TOPOLOGY).map((one) => one.process))].join(', ');

@@ -33,6 +33,14 @@ export const TOPOLOGY = {
     recovery:
       'takes its partitions over in PostgreSQL, judges from the stored state, continues at the position',
   },
+  destinations: {
+    process: 'destinations',
+    input: ['pills'],
+    outputs: [],
+    store: 'destination_positions in PostgreSQL, one row for each destination and partition',
+    recovery:
+      'takes destinations over by lease, judges from the stored state, repeats the planned piece',
+  },
 } as const satisfies Readonly<
   Record<
     string,

@@ -38,7 +38,7 @@ export const TOPICS = {
     retentionMs: FOREVER,
     compacted: false,
     writers: ['ingest', 'direct producers'],
-    readers: ['latest', 'analytics', 'webhooks', 'stream', 'dedicated'],
+    readers: ['latest', 'analytics', 'webhooks', 'destinations', 'stream', 'dedicated'],
     config: {
       ...INDEXED,
       // Lateness and backfill must be decided by a single clock: the broker's.

@@ -105,21 +105,10 @@ export function createClientOn(
   platform: { readonly sendsHeaders: boolean },
 ): Client {
   const { apiUrl, key, auth, ticket, webSocket = platformWebSocket } = options;
-  const credentials = { key, auth };
   // Browsers refuse a fetch that is called as a method of another object.
   const callFetch = options.fetch ?? ((...args: Parameters<typeof fetch>) => fetch(...args));
-  const rest = createRestClient({ apiUrl, credentials, fetch: callFetch });
+  const rest = createRestClient({ apiUrl, credentials: { key, auth }, fetch: callFetch });
 
-  const address = async (): Promise<StreamAddress> => {
-    const url = streamAddress(options.streamUrl);
-    if (key !== undefined) return { url: url.href, key, headers: undefined };
-    if (ticket !== undefined) {
-      url.searchParams.set('ticket', await ticket());
-      return { url: url.href, key, headers: undefined };
-    }
-    const headers = await credentialHeaders(credentials, { method: 'GET', url: url.href });
-    return { url: url.href, key, headers };
-  };
   const get = async <T>(path: string, query: object, more?: GetOptions): Promise<T> => {
     if (path !== STATUS_PATH) requireCredential(options);
     try {
@@ -173,7 +162,7 @@ export function createClientOn(
         throw notConfigured('A WebSocket of a browser sends no headers: set `ticket` for streams.');
       }
       streamAddress(options.streamUrl); // throws here rather than in the first attempt to connect
-      return openStream({ rest, webSocket, address }, wanted);
+      return openStream({ rest, webSocket, address: () => nextAddress(options) }, wanted);
     },
   };
 }
@@ -192,6 +181,23 @@ export function requireCredential({ key, auth, ticket }: ClientOptions): void {
   if (/^[\x21-\x7e]+$/.test(key)) return;
   const message = 'The key has blanks or line breaks: pass exactly the key.';
   throw new PilloleError({ code: 'key_malformed', message });
+}
+
+/** The address of one connection, with its credential. @throws PilloleError of `ticket` or `auth` */
+async function nextAddress({
+  key,
+  auth,
+  ticket,
+  ...options
+}: ClientOptions): Promise<StreamAddress> {
+  const url = streamAddress(options.streamUrl);
+  if (key !== undefined) return { url: url.href, key, headers: undefined };
+  if (ticket !== undefined) {
+    url.searchParams.set('ticket', await ticket());
+    return { url: url.href, key, headers: undefined };
+  }
+  const headers = await credentialHeaders({ key, auth }, { method: 'GET', url: url.href });
+  return { url: url.href, key, headers };
 }
 
 function streamAddress(streamUrl: string | undefined): URL {

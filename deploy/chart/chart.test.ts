@@ -11,6 +11,7 @@ import { readDedicatedConfig } from '../../gateway/dedicated/config.ts';
 import { readStreamConfig } from '../../gateway/stream/config.ts';
 import { packageRoot, packageVersion } from '../../lib/files/package-root.ts';
 import { readPipelineConfig } from '../../pipelines/config.ts';
+import { readDestinationsConfig } from '../../pipelines/destinations/config.ts';
 import { readWebhooksConfig } from '../../pipelines/webhooks/config.ts';
 import { readRecipe } from '../image/dockerfile.ts';
 import { readProvisionConfig } from '../provision-config.ts';
@@ -26,7 +27,15 @@ type Manifest = Readonly<Record<string, unknown>> & {
 
 const CHART = path.join(packageRoot, 'deploy/chart');
 const VALUES = ['single', 'autoscaled', 'external'] as const;
-const PROCESSES = ['ingest', 'api', 'stream', 'latest', 'analytics', 'webhooks'] as const;
+const PROCESSES = [
+  'ingest',
+  'api',
+  'stream',
+  'latest',
+  'analytics',
+  'webhooks',
+  'destinations',
+] as const;
 /** The oldest version with the schemas' final form of every field that the chart uses. */
 const KUBERNETES = 'v1.34.0-local-strict';
 /** Not every process has them. */
@@ -153,6 +162,7 @@ describe.each(VALUES)('the chart with the values %s', (values) => {
     readPipelineConfig(env('latest'), false);
     readPipelineConfig(env('analytics'), true);
     readWebhooksConfig(env('webhooks'));
+    readDestinationsConfig(env('destinations'));
     const job = rendered.get(values)!.find(({ kind }) => kind === 'Job')!;
     readProvisionConfig(environmentOf(job));
     expect(rendered.get(values)!.map(({ kind }) => kind)).not.toContain('Secret');
@@ -202,8 +212,9 @@ test('without an autoscaler a deployment has replicas; with one it has none', ()
     expect(scaled.spec).not.toHaveProperty('replicas');
     const scaler = find('autoscaled', 'HorizontalPodAutoscaler', `p-${name}`);
     const [metric] = at(scaler, 'spec', 'metrics') as { type: string }[];
-    const expected = { stream: 'Pods', ingest: 'Resource', api: 'Resource' } as const;
-    expect(metric?.type).toBe(expected[name as 'stream'] ?? 'External');
+    const byCpu = ['ingest', 'api', 'destinations'].includes(name);
+    const expected = name === 'stream' ? 'Pods' : byCpu ? 'Resource' : 'External';
+    expect(metric?.type).toBe(expected);
     // Consumers beyond the 8 partitions would read none.
     if (metric?.type === 'External') expect(at(scaler, 'spec', 'maxReplicas')).toBe(8);
     const down = at(scaler, 'spec', 'behavior', 'scaleDown');
@@ -232,10 +243,10 @@ test('autoscalers ask for metrics that the processes have', () => {
   for (const name of Object.values(metrics)) expect(text).toContain(`'${name}'`);
 });
 
-test('processes that send webhooks or read the keys of token issuers may reach the internet, no others', () => {
+test('processes that reach systems of customers, or read the keys of token issuers, may reach the internet, no others', () => {
   const egressOf = (name: string) =>
     JSON.stringify(at(find('single', 'NetworkPolicy', `p-${name}`), 'spec', 'egress'));
-  for (const name of ['api', 'stream', 'dedicated', 'webhooks']) {
+  for (const name of ['api', 'stream', 'dedicated', 'webhooks', 'destinations']) {
     expect([name, egressOf(name)]).toEqual([name, expect.stringContaining('"0.0.0.0/0"')]);
   }
   for (const name of ['ingest', 'latest', 'analytics', 'provision']) {

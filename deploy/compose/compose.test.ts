@@ -13,6 +13,7 @@ import { readStreamConfig } from '../../gateway/stream/config.ts';
 import { packageRoot } from '../../lib/files/package-root.ts';
 import { POSTGRES_ROLES } from '../../lib/postgres/roles.ts';
 import { readPipelineConfig } from '../../pipelines/config.ts';
+import { readDestinationsConfig } from '../../pipelines/destinations/config.ts';
 import { readWebhooksConfig } from '../../pipelines/webhooks/config.ts';
 import { readRecipe } from '../image/dockerfile.ts';
 import { PROCESSES } from '../local/processes.ts';
@@ -46,6 +47,7 @@ const READERS: Readonly<Record<string, (env: NodeJS.ProcessEnv) => unknown>> = {
   'dist/pipelines/main.js latest': (env) => readPipelineConfig(env, false),
   'dist/pipelines/main.js analytics': (env) => readPipelineConfig(env, true),
   'dist/pipelines/main.js webhooks': readWebhooksConfig,
+  'dist/pipelines/main.js destinations': readDestinationsConfig,
   'dist/deploy/provision-main.js': readProvisionConfig,
 };
 const ours = Object.entries(services).filter(([, one]) => one.image.startsWith('pillole:'));

@@ -19,7 +19,7 @@ random >secrets/grafana
 {
   echo "KAFKA_CLUSTER_ID=$(openssl rand -base64 16 | tr '+/' 'AB' | tr -d '=')"
   echo "CLICKHOUSE_PASSWORD=$(random)"
-  for role in migrate api stream dedicated webhooks admin; do
+  for role in migrate api stream dedicated webhooks destinations admin; do
     password=$(random)
     echo "PILLOLE_$(echo "$role" | tr a-z A-Z)_PASSWORD=$password"
     echo "ALTER ROLE pillole_$role PASSWORD '$password';" >>secrets/passwords.sql

@@ -261,6 +261,7 @@ test('after kill -9 of the launcher, the next start ends the orphans and has the
     'stream',
     'dedicated',
     'webhooks',
+    'destinations',
   ]);
   expect(Object.keys(addresses)).toEqual([
     ...['ingest', 'api', 'stream', 'kafka', 'registry', 'clickhouse', 'postgres'],

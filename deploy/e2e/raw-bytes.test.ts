@@ -29,7 +29,9 @@ beforeAll(async () => {
     start('dedicated', 'gateway/dedicated/main.js', {
       DEDICATED_PORTS: `${ports.from}-${ports.to}`,
     }),
-    ...['latest', 'analytics', 'webhooks'].map((name) => start(name, 'pipelines/main.js')),
+    ...['latest', 'analytics', 'webhooks', 'destinations'].map((name) =>
+      start(name, 'pipelines/main.js'),
+    ),
   ]);
 });
 
@@ -52,16 +54,22 @@ describe('no request ends a process, or gets an answer of 5xx', () => {
     await playCorpus({ url, paths, child: process.child, check });
   });
 
-  test.each(['ingest', 'api', 'stream', 'dedicated', 'latest', 'analytics', 'webhooks'])(
-    'the metrics of %s',
-    async (name) => {
-      const { process } = running.get(name)!;
-      const url = process.opsUrl;
-      const check = async () => {
-        expect([await get(`${url}/ready`), await get(`${url}/metrics`)]).toEqual([200, 200]);
-        expect(await get(`${url}//`)).toBe(404);
-      };
-      await playCorpus({ url, paths: ['/metrics'], child: process.child, check });
-    },
-  );
+  test.each([
+    'ingest',
+    'api',
+    'stream',
+    'dedicated',
+    'latest',
+    'analytics',
+    'webhooks',
+    'destinations',
+  ])('the metrics of %s', async (name) => {
+    const { process } = running.get(name)!;
+    const url = process.opsUrl;
+    const check = async () => {
+      expect([await get(`${url}/ready`), await get(`${url}/metrics`)]).toEqual([200, 200]);
+      expect(await get(`${url}//`)).toBe(404);
+    };
+    await playCorpus({ url, paths: ['/metrics'], child: process.child, check });
+  });
 });

@@ -200,6 +200,10 @@ const READABLE: Partial<Record<PostgresRole, readonly string[]>> = {
     'webhook_joined',
     ...['webhook_positions', 'webhook_secrets', 'webhook_workers'],
   ],
+  destinations: [
+    ...['accounts', 'destination_attempts', 'destination_positions', 'destinations'],
+    ...['pepper_holders', 'subscriptions'],
+  ],
 };
 
 test.skipIf(!isOurs).each(Object.entries(READABLE))(

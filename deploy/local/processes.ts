@@ -82,6 +82,13 @@ export const PROCESSES: readonly ProcessSpec[] = [
     usesClickhouse: true,
   },
   {
+    name: 'destinations',
+    entry: PIPELINES,
+    args: ['destinations'],
+    metricsPort: 9110,
+    postgres: 'destinations',
+  },
+  {
     name: 'demo',
     entry: 'generator/demo/main.js',
     args: [],

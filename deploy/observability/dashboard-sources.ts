@@ -175,7 +175,7 @@ export const DASHBOARD_SOURCES: readonly DashboardSource[] = [
   },
   {
     uid: 'pillole-webhooks',
-    title: 'pillole: webhooks',
+    title: 'pillole: webhooks and destinations',
     graphs: [
       ['Attempts', 'ops', [rate('pillole_webhook_attempts_total', ' by (outcome)'), '{{outcome}}']],
       [
@@ -197,6 +197,22 @@ export const DASHBOARD_SOURCES: readonly DashboardSource[] = [
         'ops',
         [rate('pillole_webhook_pills_not_kept_total'), 'pills'],
         [rate('pillole_webhook_attempt_lines_lost_total'), 'lines of the log'],
+      ],
+      [
+        'Destinations',
+        'short',
+        ['sum by (instance) (pillole_destinations_running)', '{{instance}}'],
+        ['sum(pillole_destinations_failing)', 'failing'],
+      ],
+      [
+        'Destinations: attempts',
+        'ops',
+        [rate('pillole_destination_attempts_total', ' by (type, outcome)'), '{{type}} {{outcome}}'],
+      ],
+      [
+        'Destinations: pills',
+        'ops',
+        [rate('pillole_destination_pills_total', ' by (type)'), '{{type}}'],
       ],
     ],
   },

@@ -15,7 +15,7 @@ export const HOLDER_LIFE_S = 90;
 /**
  * Records which versions of the pepper this process accepts, for as long as it runs, so that an
  * operator does not use a version that a machine lacks.
- * @param kind of process: `api`, `stream` or `webhooks`
+ * @param kind of process: `api`, `stream`, `webhooks` or `destinations`
  */
 export function startPepperHolder(of: {
   readonly db: Database;

@@ -19,6 +19,7 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
   { table: 'webhook_secrets', column: 'sealed', owner: 'endpoint_id', id: 'id' },
   { table: 'webhook_endpoints', column: 'headers', owner: 'id', id: 'id' },
   { table: 'authentication_schemes', column: 'sealed', owner: 'id', id: 'id' },
+  { table: 'destinations', column: 'sealed', owner: 'id', id: 'id' },
   { table: 'second_factors', column: 'sealed', owner: 'user_id', id: 'user_id' },
 ];
 

@@ -13,6 +13,7 @@ export const CAPABILITIES = [
   'webhooks',
   'dedicated_stream',
   'custom_authentication',
+  'destinations',
   'api_manager',
   'white_label',
 ] as const;
@@ -85,7 +86,8 @@ export const TIERS: Readonly<Record<Tier, TierPlan>> = {
     supportPriority: 1,
     capabilities: [
       ...PRO,
-      ...(['dedicated_stream', 'custom_authentication', 'api_manager', 'white_label'] as const),
+      ...(['dedicated_stream', 'custom_authentication', 'destinations'] as const),
+      ...(['api_manager', 'white_label'] as const),
     ],
   },
 };

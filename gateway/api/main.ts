@@ -30,6 +30,8 @@ import { demoReads } from './console/demo-reads.ts';
 import { demoTicketRoute } from './console/demo-ticket-route.ts';
 import { marketRoute } from './console/market-route.ts';
 import { addPageRoutes } from './console/page-routes.ts';
+import { openDestinations } from './destinations/destination-deps.ts';
+import { destinationRoutes } from './destinations/routes.ts';
 import { openExports } from './exports/open-exports.ts';
 import { watchGenerators } from './generator/alerts.ts';
 import { generatorRoutes, openOutcomes } from './generator/routes.ts';
@@ -156,6 +158,11 @@ async function openReads(
   const { history, route } = openHistory({ config, settings, logEnd, pepper, findUnknown }, life);
   const exports = openExports({ config, db, background, keyring, pepper, epoch }, life);
   const webhooks = openWebhooks(config, { db, pepper, history, epoch }, life);
+  const { egress } = config;
+  const { partitions } = settings;
+  const destinations = openDestinations({
+    ...{ db, pepper, egress, view, readLogEnd: logEnd, epoch, partitions },
+  });
   const verify = await retry('the log cannot be read', life, () =>
     openVerify({ config, client, schemas, settings, view, lag, markets }, life),
   );
@@ -163,7 +170,10 @@ async function openReads(
   startAlerts(config, { view, markets, select: outcomes, db: background }, life);
   const { routes: verdicts, lastSpreads } = verify;
   const ofPills = [latestRoute(view, logEnd, epoch), route, ...analytics, ...verdicts];
-  const routes = [...ofPills, ...exports, status, statusDays, ...generatorRoutes(config, outcomes)];
+  const routes = [
+    ...[...ofPills, ...exports, status, statusDays],
+    ...[...destinationRoutes(destinations), ...generatorRoutes(config, outcomes)],
+  ];
   return { view, webhooks, routes, market: { lastSpreads, markets } };
 }
 

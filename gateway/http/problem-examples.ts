@@ -22,6 +22,7 @@ export const EXAMPLE_MEMBERS: Readonly<Partial<Record<ProblemCode, object>>> = {
   },
   dedicated_limit: { limit: 10 },
   webhook_limit: { limit: 5 },
+  destination_limit: { limit: 10 },
   webhook_secret_limit: {
     limit: 3,
     in_force: [

@@ -1,6 +1,7 @@
 /** The programs that read settings; `start` is `npm start`. */
 export type ProcessName =
   | ('ingest' | 'api' | 'stream' | 'dedicated' | 'latest' | 'analytics' | 'webhooks')
+  | 'destinations'
   | ('demo' | 'canary' | 'provision' | 'rebuild' | 'admin' | 'start' | 'clickhouse');
 
 /** One setting: a variable of the environment, declared once. */

@@ -11,6 +11,7 @@ export const POSTGRES_ROLES = [
   'stream',
   'dedicated',
   'webhooks',
+  'destinations',
   'admin',
 ] as const;
 export type PostgresRole = (typeof POSTGRES_ROLES)[number];

@@ -173,6 +173,52 @@ export interface Tables {
     expires_at: Date | null;
     removed_at: Date | null;
   };
+  destination_attempts: {
+    id: GeneratedAlways<string>;
+    destination_id: string;
+    at: Date;
+    outcome: 'delivered' | 'failed';
+    reason: string | null;
+    status: number | null;
+    detail: string | null;
+    attempts: number;
+    pills: Big;
+    bytes: Big;
+    latency_ms: number;
+  };
+  destination_positions: {
+    destination_id: string;
+    epoch: string;
+    partition: number;
+    next_offset: Big;
+    published_end: Big | null;
+    plan_end: Big | null;
+    plan_filter: Json | null;
+    snapshot_offset: Big;
+    snapshot: Buffer;
+    delivered_until: Date | null;
+  };
+  destinations: {
+    id: string;
+    account_id: string;
+    name: string;
+    type: string;
+    settings: Json;
+    filter: Json;
+    sealed: Buffer;
+    credential_version: Defaulted<number>;
+    credential_changed_at: Defaulted<Date>;
+    version: Defaulted<number>;
+    paused_by: 'owner' | 'entitlement' | null;
+    created_at: Defaulted<Date>;
+    created_by: string;
+    updated_at: Defaulted<Date>;
+    failing_since: Date | null;
+    last_delivered_at: Date | null;
+    fault_since: Date | null;
+    owner: string | null;
+    owner_until: Date | null;
+  };
   exports: {
     id: string;
     account_id: string;

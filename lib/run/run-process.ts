@@ -38,9 +38,7 @@ export async function runProcess<C extends OpsConfig>(
   answerCommandLine(name, readConfig);
   const config = configOrExit(name, readConfig);
   const log = createLog(name, config.logLevel);
-  for (const warning of unknownSettings(process.env)) log.warn(warning);
-  if (config.open.length === 0) log.info('open: nothing');
-  else log.warn(`open: ${config.open.join('; ')}`);
+  logSettings(log, config);
   const stops: { step: string; stop: () => Promise<void> | void }[] = [];
   const conditions: (() => string | undefined)[] = [];
   const stopping = new AbortController();
@@ -100,6 +98,13 @@ export async function runProcess<C extends OpsConfig>(
   } catch (error) {
     fail(error as Error);
   }
+}
+
+/** Says which variables no process knows, and what is open to other machines. */
+function logSettings(log: Log, { open }: OpsConfig): void {
+  for (const warning of unknownSettings(process.env)) log.warn(warning);
+  if (open.length === 0) log.info('open: nothing');
+  else log.warn(`open: ${open.join('; ')}`);
 }
 
 function configOrExit<C>(name: string, read: (env: NodeJS.ProcessEnv) => C): C {

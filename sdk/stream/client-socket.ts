@@ -55,9 +55,7 @@ export type Socket = ReturnType<typeof openSocket>;
 
 /** Opens a socket. Its callbacks are called in later turns of the event loop. */
 export function openSocket({ key, onFrame, onDead, onClosed, ...options }: Connection) {
-  const { url, headers, webSocket } = options;
-  const socket =
-    headers === undefined ? new webSocket(url) : new webSocket(url, { headers } as never);
+  const socket = connect(options);
   let isEnded = false;
   let isPaused = false;
   let problem = '';
@@ -125,6 +123,11 @@ export function openSocket({ key, onFrame, onDead, onClosed, ...options }: Conne
       socket.close(1000);
     },
   };
+}
+
+function connect({ url, headers, webSocket }: Pick<Connection, 'url' | 'headers' | 'webSocket'>) {
+  // A browser takes a second argument for a list of protocols.
+  return headers === undefined ? new webSocket(url) : new webSocket(url, { headers } as never);
 }
 
 /** Calls `onSilent` once no frame has come for the maximum. Pauses do not count. */

@@ -5,7 +5,8 @@ DO $$
 DECLARE
   ours text := current_schema();
   jobs text := current_schema() || '_jobs';
-  everyone text := 'pillole_api, pillole_stream, pillole_dedicated, pillole_webhooks, pillole_admin';
+  everyone text := 'pillole_api, pillole_stream, pillole_dedicated, pillole_webhooks, '
+    'pillole_destinations, pillole_admin';
   protected regclass;
 BEGIN
   -- A right that this file no longer grants ends.
@@ -52,10 +53,12 @@ REVOKE EXECUTE ON FUNCTION prune_audit(interval, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION prune_audit(interval, integer) TO pillole_api;
 
 GRANT SELECT ON accounts, subscriptions, api_keys TO pillole_stream, pillole_webhooks;
+GRANT SELECT ON accounts, subscriptions TO pillole_destinations;
 GRANT SELECT ON authentication_schemes TO pillole_stream;
 GRANT SELECT, INSERT ON authentication_nonces TO pillole_stream;
 GRANT SELECT, DELETE, UPDATE ON access_changes TO pillole_stream, pillole_webhooks;
-GRANT SELECT, INSERT, UPDATE, DELETE ON pepper_holders TO pillole_stream, pillole_webhooks;
+GRANT SELECT, INSERT, UPDATE, DELETE ON pepper_holders
+  TO pillole_stream, pillole_webhooks, pillole_destinations;
 
 GRANT UPDATE (last_used_at, last_used_address, hash, pepper) ON api_keys TO pillole_stream;
 GRANT UPDATE (last_used_at, last_used_address) ON authentication_schemes TO pillole_stream;
@@ -76,3 +79,10 @@ GRANT SELECT, UPDATE ON webhook_endpoints TO pillole_webhooks;
 GRANT SELECT ON webhook_secrets TO pillole_webhooks;
 GRANT SELECT, INSERT, UPDATE ON account_events TO pillole_webhooks;
 GRANT INSERT ON access_changes, audit_log TO pillole_webhooks;
+
+GRANT SELECT ON destinations TO pillole_destinations;
+GRANT UPDATE (paused_by, failing_since, fault_since, last_delivered_at, owner, owner_until)
+  ON destinations TO pillole_destinations;
+GRANT SELECT, INSERT, UPDATE ON destination_positions TO pillole_destinations;
+GRANT SELECT, INSERT, DELETE ON destination_attempts TO pillole_destinations;
+GRANT INSERT ON audit_log TO pillole_destinations;

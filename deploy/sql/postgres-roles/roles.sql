@@ -9,7 +9,7 @@
 DO $$
 DECLARE
   names text[] := ARRAY['pillole_migrate', 'pillole_api', 'pillole_stream', 'pillole_dedicated',
-    'pillole_webhooks', 'pillole_admin'];
+    'pillole_webhooks', 'pillole_destinations', 'pillole_admin'];
   name text;
 BEGIN
   EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database());

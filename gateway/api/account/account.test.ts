@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { s3 } from '../../../domain/destinations/s3/s3-type.ts';
 import { createSessionRegistry } from '../../../domain/stream-sessions/session-registry.ts';
 import { silentLog } from '../../../lib/log/log.ts';
 import { openStatementPool, type StatementPool } from '../../../lib/postgres/statement-pool.ts';
@@ -275,6 +276,17 @@ describe('another account’s object does not exist', () => {
       stranger: jack,
       body: { secret: 'accepted' },
     },
+    'GET /api/destinations/:id': { own: destinationOfInes, stranger: jack },
+    'GET /api/destinations/:id/attempts': { own: destinationOfInes, stranger: jack },
+    'PATCH /api/destinations/s3/:id': {
+      own: destinationOfInes,
+      stranger: jack,
+      body: { name: 'taken' },
+    },
+    'POST /api/destinations/:id/pause': { own: destinationOfInes, stranger: jack },
+    'POST /api/destinations/:id/resume': { own: destinationOfInes, stranger: jack },
+    'POST /api/destinations/:id/test': { own: destinationOfInes, stranger: jack },
+    'DELETE /api/destinations/:id': { own: destinationOfInes, stranger: jack },
     'GET /api/exports/:id': { own: exportOfAlice },
     'DELETE /api/exports/:id': { own: exportOfAlice },
     'GET /api/webhooks/:id': { own: webhookOfAlice },
@@ -380,6 +392,17 @@ describe('another account’s object does not exist', () => {
   }
   async function keyOfInes(): Promise<string> {
     return (await makeKey(await institutional('ines'))).record.id;
+  }
+  let destination: Promise<string> | undefined;
+  /** One destination for all cases: no case may change it, and an account has ten. */
+  function destinationOfInes(): Promise<string> {
+    const { settings, secrets } = s3.example;
+    destination ??= institutional('ines')
+      .then((ines) =>
+        ines.send('POST', '/api/destinations/s3', { name: 'lake', settings, secrets }),
+      )
+      .then(({ body }) => body.id);
+    return destination;
   }
   function jack(): Promise<Customer> {
     return institutional('jack');

@@ -249,6 +249,7 @@ describe('a session that has not proved the second factor for 10 minutes', () =>
   const NEEDS_PROOF = [
     'DELETE /api/account',
     'DELETE /api/second-factor',
+    'PATCH /api/destinations/s3/{id}',
     'PATCH /api/keys/{id}',
     'PATCH /api/manager/authentication',
     'PATCH /api/manager/authentication/keys/{id}',
@@ -256,6 +257,9 @@ describe('a session that has not proved the second factor for 10 minutes', () =>
     'PATCH /api/subscription',
     'PATCH /api/webhooks/{id}',
     'POST /api/billing/test/checkouts/{id}',
+    'POST /api/destinations/s3',
+    'POST /api/destinations/{id}/resume',
+    'POST /api/destinations/{id}/test',
     'POST /api/keys',
     'POST /api/keys/{id}/rotate',
     'POST /api/manager/authentication/schemes/{id}/trial',

@@ -26,6 +26,7 @@ const TAGS = [
   ['subscription', 'Plan and payment (by session)'],
   ['generator', 'What became of the pills of a generator (by its credential)'],
   ['webhooks', 'Events posted to your own URLs'],
+  ['destinations', 'Pills written to systems of yours (Institutional)'],
   ['manager', 'The API manager of Institutional accounts (by session)'],
   ['service', 'State of the service, and the meaning of its answers'],
 ] as const;

@@ -30,8 +30,8 @@ const Url = Type.String({
   description: 'https on port 443 or 8443, at an address of the public internet',
 });
 
-const OPTIONAL = {
-  description: Type.Optional(lineOrNothing(L.descriptionCharsMax)),
+/** Conditions of a pill, as destinations set them too. */
+export const FILTER = {
   symbols: Type.Optional(
     Type.Array(Type.String(), {
       maxItems: L.symbolsMax,
@@ -50,7 +50,12 @@ const OPTIONAL = {
       description: 'Only pills of these market states; empty = all',
     }),
   ),
-  backfill: Type.Optional(Type.Boolean({ description: 'Whether backfill pills are posted too' })),
+  backfill: Type.Optional(Type.Boolean({ description: 'Whether backfill pills are included' })),
+};
+
+const OPTIONAL = {
+  description: Type.Optional(lineOrNothing(L.descriptionCharsMax)),
+  ...FILTER,
   headers: Type.Optional(
     Type.Record(Type.String(), Type.String({ maxLength: HEADER_LIMITS.valueCharsMax }), {
       maxProperties: HEADER_LIMITS.countMax,

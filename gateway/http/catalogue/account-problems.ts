@@ -63,6 +63,12 @@ export const ACCOUNT_PROBLEMS = problemTypes({
       'Former secrets keep signing during their overlap; `in_force` says when each one expires.',
     remedy: 'Wait until a secret expires, or rotate with `overlap_s` 0, which ends all others.',
   },
+  destination_limit: {
+    status: 409,
+    title: 'No room for another destination',
+    meaning: 'The account has the maximum number of destinations, `limit`.',
+    remedy: 'Remove an unused destination at DELETE /api/destinations/{id}.',
+  },
   webhook_backlog_full: {
     status: 409,
     title: 'Too many messages wait for the endpoint',

@@ -77,29 +77,7 @@ export function asyncApi(): object {
           return messageOf(name, summary, schema, examples);
         }),
       },
-      securitySchemes: {
-        key: { type: 'httpApiKey', name: 'X-API-Key', in: 'header' },
-        ticket: {
-          type: 'httpApiKey',
-          name: 'ticket',
-          in: 'query',
-          description: 'For browsers: issued by the API for a key or a session, and valid once.',
-        },
-        signature: {
-          type: 'httpApiKey',
-          name: 'Signature',
-          in: 'header',
-          description:
-            'HTTP message signature (RFC 9421) of the handshake, by a scheme of an Institutional ' +
-            'account; Signature-Input names the scheme in keyid.',
-        },
-        token: {
-          type: 'http',
-          scheme: 'bearer',
-          bearerFormat: 'JWT',
-          description: 'Token of the own issuer of an Institutional account.',
-        },
-      },
+      securitySchemes: SECURITY_SCHEMES,
     },
   };
 }
@@ -137,7 +115,31 @@ function messageOf(name: string, summary: string, payload: object, examples: rea
   return { name, summary, payload, examples: examples.map((example) => ({ payload: example })) };
 }
 
-const SECURITY = ['key', 'ticket', 'signature', 'token'].map((name) => ({
+const SECURITY_SCHEMES = {
+  key: { type: 'httpApiKey', name: 'X-API-Key', in: 'header' },
+  ticket: {
+    type: 'httpApiKey',
+    name: 'ticket',
+    in: 'query',
+    description: 'For browsers: issued by the API for a key or a session, and valid once.',
+  },
+  signature: {
+    type: 'httpApiKey',
+    name: 'Signature',
+    in: 'header',
+    description:
+      'HTTP message signature (RFC 9421) of the handshake, by a scheme of an Institutional ' +
+      'account; Signature-Input names the scheme in keyid.',
+  },
+  token: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: 'Token of the own issuer of an Institutional account.',
+  },
+};
+
+const SECURITY = Object.keys(SECURITY_SCHEMES).map((name) => ({
   $ref: `#/components/securitySchemes/${name}`,
 }));
 

@@ -1,9 +1,9 @@
 import { choice, type ProcessName, port, text, usedBy, yesNo } from '../setting.ts';
 
-const PUBLIC = ['ingest', 'api', 'stream', 'dedicated', 'webhooks'] as const;
+const PUBLIC = ['ingest', 'api', 'stream', 'dedicated', 'webhooks', 'destinations'] as const;
 const RUNNING = [...PUBLIC, 'latest', 'analytics', 'demo', 'canary'] as const;
 /** The processes that check the URLs of customers, which must not lead to ours. */
-const CHECKING = ['api', 'stream', 'webhooks'] as const;
+const CHECKING = ['api', 'stream', 'webhooks', 'destinations'] as const;
 
 const LISTEN = '`yes` confirms that other machines may reach';
 

@@ -8,11 +8,19 @@ const READERS = [
   'latest',
   'analytics',
   'webhooks',
+  'destinations',
 ] as const;
 /** Without an address, `rebuild` takes that of the local stack. */
 const ON_LOG = [...READERS, 'demo', 'provision'] as const;
 const ON_CLICKHOUSE = ['api', 'analytics', 'webhooks', 'provision'] as const;
-const ON_POSTGRES = ['api', 'stream', 'dedicated', 'webhooks', 'provision'] as const;
+const ON_POSTGRES = [
+  'api',
+  'stream',
+  'dedicated',
+  'webhooks',
+  'destinations',
+  'provision',
+] as const;
 
 /** Where the engines are, and how connections to them are secured. */
 export const ENGINES = {
@@ -39,7 +47,7 @@ export const ENGINES = {
       { isSecret: true, requiredBy: ON_LOG },
     ),
   }),
-  ...usedBy([...ON_CLICKHOUSE, 'rebuild', 'start', 'stream'], {
+  ...usedBy([...ON_CLICKHOUSE, 'rebuild', 'start', 'stream', 'destinations'], {
     CLICKHOUSE_URL: text(
       'Address of ClickHouse with user and password, http or https, with ?sslrootcert=FILE',
       { isSecret: true, requiredBy: ON_CLICKHOUSE },

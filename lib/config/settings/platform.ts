@@ -2,11 +2,11 @@ import { choice, text, usedBy, whole } from '../setting.ts';
 
 /** Accounts, credentials, market, mail and alerts. */
 export const PLATFORM = {
-  ...usedBy(['api', 'stream', 'webhooks', 'admin'], {
+  ...usedBy(['api', 'stream', 'webhooks', 'destinations', 'admin'], {
     KEY_PEPPER_FILE: text(
       'File with the pepper, at least 32 bytes as hex, the same for every process; without it every ' +
         'key is void',
-      { requiredBy: ['api', 'stream', 'webhooks'] },
+      { requiredBy: ['api', 'stream', 'webhooks', 'destinations'] },
     ),
   }),
   ...usedBy(['ingest', 'api'], {
@@ -66,8 +66,8 @@ export const PLATFORM = {
       { min: 0, max: 10_000 },
     ),
   }),
-  // The stream and webhooks never post to the mail server.
-  ...usedBy(['api', 'stream', 'webhooks'], {
+  // Webhooks, destinations and fetches of keys never lead to the mail server.
+  ...usedBy(['api', 'stream', 'webhooks', 'destinations'], {
     SMTP_URL: text(
       'The smtp:// or smtps:// address with user and password; without it mails are files in MAIL_OUTBOX',
       { isSecret: true },

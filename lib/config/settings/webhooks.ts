@@ -1,8 +1,8 @@
 import { choice, text, usedBy, whole } from '../setting.ts';
 
-/** Where webhooks may lead, how they leave, and when an endpoint is given up. */
+/** Where webhooks, destinations and fetches of keys may lead, how they leave, and when an endpoint is given up. */
 export const WEBHOOKS = {
-  ...usedBy(['api', 'stream', 'webhooks'], {
+  ...usedBy(['api', 'stream', 'webhooks', 'destinations'], {
     WEBHOOK_PORTS: text('Ports to which webhooks may lead, separated by commas', {
       fallback: '443,8443',
     }),

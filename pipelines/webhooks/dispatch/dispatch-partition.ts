@@ -1,10 +1,11 @@
 import type { EffectivePill, SymbolState } from '../../../domain/order/judge.ts';
 import { createPartitionReader } from '../../../domain/order/partition-reader.ts';
+import { copySymbols, type Snapshot } from '../../../domain/order/snapshot.ts';
 import { postedPill } from '../../../domain/webhooks/events/webhook-message.ts';
 import type { LogRecord } from '../../../lib/kafka/log-record.ts';
 import type { RegisteredEndpoint } from '../endpoints/registered-endpoint.ts';
 import { createOffsetTracker } from './offset-tracker.ts';
-import type { Snapshot, StoredPosition } from './position-store.ts';
+import type { StoredPosition } from './position-store.ts';
 import type { QueuedPill } from './queued-pill.ts';
 
 export type DispatchPartition = ReturnType<typeof createDispatchPartition>;
@@ -89,7 +90,7 @@ export function createDispatchPartition(options: DispatchPartitionOptions) {
     /** A copy of the state of the symbols. */
     snapshot: (): Snapshot => ({
       offset: read,
-      symbols: new Map([...symbols].map(([symbol, state]) => [symbol, { ...state }])),
+      symbols: copySymbols(symbols),
     }),
   };
 }

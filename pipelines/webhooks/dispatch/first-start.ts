@@ -1,7 +1,7 @@
 import { symbolStateOf } from '../../../domain/order/latest-fold.ts';
 import { openLatestTable } from '../../../domain/order/latest-table.ts';
+import type { Snapshot } from '../../../domain/order/snapshot.ts';
 import { BULK } from '../../../lib/kafka/pace.ts';
-import type { Snapshot } from './position-store.ts';
 
 export type FirstStartDeps = Omit<Parameters<typeof openLatestTable>[0], 'pace' | 'onRecord'>;
 

@@ -1,13 +1,8 @@
-import { promisify } from 'node:util';
-import { gunzip, gzip } from 'node:zlib';
 import { sql, type Transaction } from 'kysely';
-import type { SymbolState } from '../../../domain/order/judge.ts';
+import { packSymbols, type Snapshot, unpackSymbols } from '../../../domain/order/snapshot.ts';
 import type { Database } from '../../../lib/postgres/database.ts';
 import type { Tables } from '../../../lib/postgres/tables.ts';
 import { FencedError, type OffsetRange } from '../fencing.ts';
-
-const zip = promisify(gzip);
-const unzip = promisify(gunzip);
 
 /** The position of a partition, as last written. */
 export interface StoredPosition {
@@ -18,12 +13,6 @@ export interface StoredPosition {
   readonly snapshot: Snapshot;
   /** Pills at or after `nextOffset` that are stored in messages, by endpoint. */
   readonly joined: ReadonlyMap<string, readonly OffsetRange[]>;
-}
-
-/** State of the symbols just before an offset. */
-export interface Snapshot {
-  readonly offset: number;
-  readonly symbols: Map<string, SymbolState>;
 }
 
 export type PositionStore = ReturnType<typeof createPositionStore>;
@@ -163,20 +152,4 @@ async function advancePositions(
     )
     SELECT partition FROM moved`.execute(db);
   return new Set(rows.map(({ partition }) => partition));
-}
-
-type SymbolRow = [symbol: string, order: number, offset: number, lastLive: number | null];
-
-async function packSymbols(symbols: ReadonlyMap<string, SymbolState>): Promise<Buffer> {
-  const rows = [...symbols].map(([name, { order, offset, lastLive }]) => {
-    return [name, order, offset, lastLive] satisfies SymbolRow;
-  });
-  return zip(JSON.stringify(rows));
-}
-
-async function unpackSymbols(bytes: Buffer): Promise<Map<string, SymbolState>> {
-  const rows: SymbolRow[] = JSON.parse((await unzip(bytes)).toString('utf8'));
-  return new Map(
-    rows.map(([symbol, order, offset, lastLive]) => [symbol, { order, offset, lastLive }]),
-  );
 }

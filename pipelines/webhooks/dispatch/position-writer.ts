@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Snapshot } from '../../../domain/order/snapshot.ts';
 import type { Log } from '../../../lib/log/log.ts';
 import { isDatabaseAway } from '../../../lib/postgres/database.ts';
 import { runEvery } from '../../../lib/timing/run-every.ts';
 import { FencedError } from '../fencing.ts';
 import { LIMITS } from '../limits.ts';
 import type { DispatchPartition } from './dispatch-partition.ts';
-import type { PositionStore, Snapshot } from './position-store.ts';
+import type { PositionStore } from './position-store.ts';
 
 export type PositionWriter = ReturnType<typeof createPositionWriter>;
 
