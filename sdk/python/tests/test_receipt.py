@@ -105,7 +105,6 @@ def _write(path: Path, format_: str) -> None:
 def test_a_file_is_read_part_by_part(
     format_: str, part_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pillole.exports.PART_ROWS", 2)
     # A part of CSV holds one line at least.
     monkeypatch.setattr("pillole.exports.PART_BYTES", max(part_bytes, 4_096 * (format_[0] == "c")))
     path = tmp_path / "file"

