@@ -119,7 +119,7 @@ module.exports = {
       name: 'testing-is-for-tests',
       comment: 'Benchmarks start the same browser and the same Python as tests.',
       severity: 'error',
-      from: { pathNot: '(^|/)testing/|\\.test\\.ts$|^benchmarks/(console|clients)/' },
+      from: { pathNot: '(^|/)testing/|\\.test\\.ts$|^benchmarks/(bulk|console|clients)/' },
       to: { path: '(^|/)testing/' },
     },
     only('kafka-client', 'The Kafka client stays in one module.', 'kafkajs', [

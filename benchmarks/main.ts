@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { ACCESS } from './access/access-bench.ts';
 import { ANALYTICS } from './analytics/analytics-bench.ts';
 import { BULK } from './bulk/bulk-bench.ts';
+import { EXPORTS } from './bulk/exports-bench.ts';
 import { CLIENTS } from './clients/clients-bench.ts';
 import { addCompareCommands } from './compare/compare.ts';
 import { CONSOLE } from './console/console-bench.ts';
@@ -30,6 +31,7 @@ const further = [
   CLIENTS,
   CONSOLE,
   DEDICATED,
+  EXPORTS,
   SCALING,
   TURNS,
   WEBHOOKS,

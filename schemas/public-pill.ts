@@ -51,20 +51,26 @@ export const PUBLIC_PILL_EXAMPLE = {
   received_at: '2026-11-20T01:02:03.011000Z',
 } satisfies PublicPill;
 
-/** Renders a pill as an object. */
+/** Renders a pill as an object. Members are assigned: spreading them took twice as long. */
 export function publicPill(pill: LogPill, { epoch, last, prev }: PillContext): PublicPill {
+  const { partition } = pill;
   const cursor = (offset: number | null) =>
-    offset === null ? null : formatCursor(pill.partition, offset);
-  return {
-    ...(epoch === undefined ? {} : { epoch }),
-    cursor: formatCursor(pill.partition, pill.offset),
-    ...(last === undefined ? {} : { last_cursor: cursor(last) }),
-    ...(prev === undefined ? {} : { prev: cursor(prev) }),
-    ...sentFields(pill),
-    received_at: formatTimestamp(pill.received_at),
-    ...(pill.late ? { late: true } : {}),
-    ...(pill.backfill ? { backfill: true } : {}),
-  };
+    offset === null ? null : formatCursor(partition, offset);
+  const body: { -readonly [Name in keyof PublicPill]?: PublicPill[Name] } = {};
+  if (epoch !== undefined) body.epoch = epoch;
+  body.cursor = formatCursor(partition, pill.offset);
+  if (last !== undefined) body.last_cursor = cursor(last);
+  if (prev !== undefined) body.prev = cursor(prev);
+  body.id = pill.id;
+  body.timestamp = formatTimestamp(pill.timestamp);
+  body.symbol = pill.symbol;
+  body.gross_spread_percent = pill.gross_spread_percent;
+  body.market_state = pill.market_state;
+  body.confidence = pill.confidence;
+  body.received_at = formatTimestamp(pill.received_at);
+  if (pill.late) body.late = true;
+  if (pill.backfill) body.backfill = true;
+  return body as PublicPill;
 }
 
 /**
@@ -93,17 +99,12 @@ function cursorText(partition: number, offset: number | null): string {
 
 /** A pill as the ingest endpoint accepts it: one JSON object with the six fields, on one line. */
 export function pillJson(pill: Pill): string {
-  return JSON.stringify(sentFields(pill));
-}
-
-/** The six fields that a generator sends. */
-function sentFields(pill: Pill) {
-  return {
+  return JSON.stringify({
     id: pill.id,
     timestamp: formatTimestamp(pill.timestamp),
     symbol: pill.symbol,
     gross_spread_percent: pill.gross_spread_percent,
     market_state: pill.market_state,
     confidence: pill.confidence,
-  };
+  });
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { formatCursor } from './position.ts';
 import type { Micros } from './timestamp.ts';
 
@@ -48,6 +48,11 @@ export const EMPTY_RECEIPT: ReceiptSum = {
   digest: '0'.repeat(64),
 };
 
+/** A hash is added as words of 32 bits: a third of the time of big integers. */
+const HASH_WORDS = 8;
+/** The sum of so many words is an exact double (2^20 × 2^32 < 2^53). */
+const WORD_SUMS_MAX = 1_048_576;
+
 const doubles = new DataView(new ArrayBuffer(8));
 
 /**
@@ -66,13 +71,20 @@ export function receiptText(pill: ReceiptPill): string {
 export function addToReceipt(sum: ReceiptSum, pills: readonly ReceiptPill[]): ReceiptSum {
   let { first, last } = sum;
   let digest = BigInt(`0x${sum.digest}`);
-  for (const pill of pills) {
+  const words = new Float64Array(HASH_WORDS);
+  const flush = () => {
+    for (const [at, word] of words.entries()) digest += BigInt(word) << BigInt(at * 32);
+    words.fill(0);
+  };
+  for (const [number, pill] of pills.entries()) {
+    if (number % WORD_SUMS_MAX === 0) flush();
     const place: Place = [pill.epoch, pill.partition, pill.offset];
     if (first === null || isBefore(place, first)) first = place;
     if (last === null || isBefore(last, place)) last = place;
-    const hash = createHash('sha256').update(receiptText(pill)).digest();
-    digest += BigInt(`0x${hash.reverse().toString('hex')}`);
+    const sha256 = hash('sha256', receiptText(pill), 'buffer');
+    for (let at = 0; at < HASH_WORDS; at += 1) words[at]! += sha256.readUInt32LE(at * 4);
   }
+  flush();
   return { count: sum.count + pills.length, first, last, digest: digestText(digest) };
 }
 

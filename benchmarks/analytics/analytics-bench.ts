@@ -60,6 +60,7 @@ async function measure(stage: Stage, options: Options): Promise<Report> {
   for (const pills of options.sizes) {
     say(`filling the table to ${pills} pills`);
     await pillTable.fillTo(pills, epoch);
+    await pillTable.merge();
     await sleep(SETTLE_MS);
     for (const query of ['bars', 'summary'] as const) {
       for (const over of ['bare', 'api'] as const) {

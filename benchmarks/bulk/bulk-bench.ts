@@ -74,6 +74,7 @@ async function openPlatform(stage: Stage, { rows, verifyPerS, pillsPerS, seconds
   say(`filling the table with ${rows} pills`);
   // Pills of a former log: exports and history show them, and they are ahead of no position.
   await table.fillTo(rows, 'former');
+  await table.merge();
   const to = new Date();
   const from = new Date(to.getTime() - DAY_MS);
   const day: Day = {

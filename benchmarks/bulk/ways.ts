@@ -12,7 +12,8 @@ export interface ApiAccess {
 
 /** What has to be fetched: the pills of these symbols in [from, to), ISO times. */
 export interface Day {
-  readonly symbols: readonly string[];
+  /** undefined: all; for exports only. */
+  readonly symbols?: readonly string[];
   readonly from: string;
   readonly to: string;
 }
@@ -41,7 +42,7 @@ export function fetchDay(api: ApiAccess, way: Way, day: Day): Promise<Fetched> {
 }
 
 /** Pages of history, one request after the other; the last receipt tells how many pills there are. */
-async function fetchPages(api: ApiAccess, accept: string, { symbols, from, to }: Day) {
+async function fetchPages(api: ApiAccess, accept: string, { symbols = [], from, to }: Day) {
   let [rows, bytes, requests] = [0, 0, 0];
   for (let at = 0; at < symbols.length; at += SYMBOLS_MAX) {
     const query = { symbols: symbols.slice(at, at + SYMBOLS_MAX).join(), from, to };
@@ -77,22 +78,26 @@ async function fetchExport(api: ApiAccess, day: Day): Promise<Fetched> {
   return { rows: info.file.receipt.count, bytes: body.length, requests: requests + 1 };
 }
 
-interface ExportInfo {
+export interface ExportInfo {
   readonly id: string;
   readonly state: string;
   readonly problem: string | null;
   readonly progress: { readonly rows: number };
   readonly file: {
     readonly url: string;
+    readonly bytes: number;
     readonly sha256: string;
     readonly receipt: { readonly count: number };
   } | null;
 }
 
-export async function createExport(api: ApiAccess, { symbols, from, to }: Day) {
-  const { body } = await call(api, 'POST', '/api/exports', {
-    json: { symbols, from, to, format: 'parquet' },
-  });
+export async function createExport(
+  api: ApiAccess,
+  { symbols, from, to }: Day,
+  format = 'parquet',
+): Promise<ExportInfo> {
+  const json = { symbols, from, to, format };
+  const { body } = await call(api, 'POST', '/api/exports', { json });
   return JSON.parse(body.toString()) as ExportInfo;
 }
 
@@ -107,16 +112,19 @@ export async function removeExport(api: ApiAccess, id: string): Promise<void> {
 }
 
 /** @throws for a status that is not 2xx */
-async function call(
+export async function call(
   { url, key, dispatcher }: ApiAccess,
   method: 'GET' | 'POST' | 'DELETE',
   path: string,
-  { accept = '*/*', json }: { readonly accept?: string; readonly json?: object } = {},
+  { accept = '*/*', range, json }: Partial<{ accept: string; range: string; json: object }> = {},
 ) {
   const answer = await request(`${url}${path}`, {
     method,
     dispatcher,
-    headers: { 'x-api-key': key, accept, ...(json && { 'content-type': 'application/json' }) },
+    headers: {
+      ...{ 'x-api-key': key, accept, ...(range && { range }) },
+      ...(json && { 'content-type': 'application/json' }),
+    },
     ...(json && { body: JSON.stringify(json) }),
   });
   const body = Buffer.from(await answer.body.arrayBuffer());

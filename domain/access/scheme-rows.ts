@@ -131,3 +131,9 @@ export function schemeFault(
 export function isAddressAllowed({ allowLists }: FoundScheme, address: string): boolean {
   return allowLists.every((list) => isAllowed(list, address));
 }
+
+/** A stored public key (SubjectPublicKeyInfo, DER) as customers see it: PEM (RFC 7468). */
+export function publicKeyPem(der: Buffer): string {
+  const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
+  return `-----BEGIN PUBLIC KEY-----\n${lines.join('\n')}\n-----END PUBLIC KEY-----\n`;
+}

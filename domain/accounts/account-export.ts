@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../../lib/postgres/database.ts';
 import { formatTimestamp } from '../../schemas/timestamp.ts';
+import { publicKeyPem } from '../access/scheme-rows.ts';
 import { AUDIT_PAGE_MAX, readAudit } from './audit.ts';
 
 /** Rows per statement; no statement waits for the reader of the export. */
@@ -30,11 +31,16 @@ const TABLES: Readonly<Record<string, Read>> = {
       revoked_at, last_used_at, last_used_address
     FROM api_keys WHERE account_id = ${id} AND id > ${after} ORDER BY id LIMIT ${PAGE_ROWS}`,
   authentication_scheme: (id, after) => sql`
-    SELECT id AS at, id, key_id, name, kind, algorithms, issuer, jwks_url, scope_claim, scope_map,
+    SELECT id AS at, id, key_id, name, kind AS scheme_kind, algorithms, public_key, issuer, jwks_url, scope_claim, scope_map,
       scopes, allow_cidrs, created_at, created_by, expires_at, tried_at, is_on, removed_at,
       last_used_at, last_used_address
     FROM authentication_schemes WHERE account_id = ${id} AND id > ${after}
     ORDER BY id LIMIT ${PAGE_ROWS}`,
+  export: (id, after) => sql`
+    SELECT id AS at, id, request->'asked' AS request, state, created_at, created_by, started_at,
+      finished_at, position, rows_done::double precision AS rows, bytes::double precision AS bytes,
+      sha256, receipt, problem
+    FROM exports WHERE account_id = ${id} AND id > ${after} ORDER BY id LIMIT ${PAGE_ROWS}`,
   webhook_endpoint: (id, after) => sql`
     SELECT id AS at, id, url, description, event_types, symbols, min_confidence, min_spread,
       max_spread, states, backfill, rate_per_s, max_age_s, status, created_at
@@ -63,7 +69,7 @@ export async function* exportAccount(db: Database, accountId: string): AsyncGene
   let lines = 0;
   const lineOf = (kind: string, row: Row) => {
     lines += 1;
-    return `${JSON.stringify({ kind, ...row }, formatTimes)}\n`;
+    return `${JSON.stringify({ kind, ...row }, formatValues)}\n`;
   };
   for (const [kind, read] of Object.entries(TABLES)) {
     for (let after = ''; ; ) {
@@ -84,8 +90,12 @@ export async function* exportAccount(db: Database, accountId: string): AsyncGene
   yield `${JSON.stringify({ kind: 'end', lines })}\n`;
 }
 
-/** Times as all answers show them. `toJSON` has made a text of a date before this is called. */
-function formatTimes(this: Row, name: string, value: unknown): unknown {
+/**
+ * Times and public keys, the only bytes, as all answers show them. `toJSON` has made something else
+ * of both before this is called.
+ */
+function formatValues(this: Row, name: string, value: unknown): unknown {
   const own = this[name];
+  if (Buffer.isBuffer(own)) return publicKeyPem(own);
   return own instanceof Date ? formatTimestamp(own.getTime() * 1_000) : value;
 }

@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely';
 import type { Database } from '../../lib/postgres/database.ts';
 import type { Tables } from '../../lib/postgres/tables.ts';
+import { publicKeyPem } from '../access/scheme-rows.ts';
 import type { Scope } from '../access/scopes.ts';
 
 /** A scheme as its owner sees it, without its secret. */
@@ -49,7 +50,7 @@ export function recordOf(
     /** Key that the scheme stands for. */
     keyId: row.key_id ?? undefined,
     algorithms: row.algorithms,
-    publicKey: row.public_key === null ? undefined : pemOf(row.public_key),
+    publicKey: row.public_key === null ? undefined : publicKeyPem(row.public_key),
     issuer: row.issuer ?? undefined,
     jwksUrl: row.jwks_url ?? undefined,
     scopeClaim: row.scope_claim ?? undefined,
@@ -72,9 +73,4 @@ function stateOf(row: { is_expired: boolean; is_on: boolean; tried_at: Date | nu
   if (row.is_expired) return 'expired';
   if (row.is_on) return 'on';
   return row.tried_at === null ? 'untried' : 'off';
-}
-
-function pemOf(der: Buffer): string {
-  const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
-  return `-----BEGIN PUBLIC KEY-----\n${lines.join('\n')}\n-----END PUBLIC KEY-----\n`;
 }

@@ -182,23 +182,8 @@ export function createExportClaims(db: Database, bounds: ExportBounds, owner: st
      * Takes the oldest export that waits, or whose process has lost it, of an account of which no
      * other export runs.
      */
-    async claim(): Promise<ExportRow | undefined> {
-      await sql`UPDATE exports SET state = 'failed', finished_at = now(), owner = NULL,
-          problem = 'export_interrupted'
-        WHERE state = 'running' AND owner_until < now() AND attempts >= ${bounds.attemptsMax}`.execute(
-        db,
-      );
-      const { rows } = await sql<ExportRow>`
-        UPDATE exports SET state = 'running', owner = ${owner}, owner_until = ${lease},
-          attempts = attempts + 1, started_at = now(), rows_done = 0, bytes = 0
-        WHERE id = (SELECT id FROM exports e
-          WHERE (state = 'waiting' OR (state = 'running' AND owner_until < now()))
-            AND NOT EXISTS (SELECT FROM exports other WHERE other.account_id = e.account_id
-              AND other.state = 'running' AND other.owner_until >= now())
-          ORDER BY created_at FOR UPDATE SKIP LOCKED LIMIT 1)
-        RETURNING *`.execute(db);
-      return rows[0];
-    },
+    claim: (): Promise<ExportRow | undefined> => claimExport(db, bounds, owner),
+
     progress: (id: string, of: { readonly rows: number; readonly bytes: number }) =>
       update(id, { rows_done: of.rows, bytes: of.bytes, owner_until: lease }),
     finish: (id: string, of: FinishedExport) =>
@@ -222,7 +207,7 @@ export function createExportClaims(db: Database, bounds: ExportBounds, owner: st
       await sql`DELETE FROM exports
         WHERE finished_at < now() - make_interval(secs => ${bounds.keptS})`.execute(db);
     },
-    /** Of these file names, those that a row names. */
+    /** Of these file names, one batch, those that a row names. */
     async known(names: readonly string[]): Promise<ReadonlySet<string>> {
       if (names.length === 0) return new Set();
       const rows = await db
@@ -233,6 +218,41 @@ export function createExportClaims(db: Database, bounds: ExportBounds, owner: st
       return new Set(rows.map(({ file }) => file!));
     },
   };
+}
+
+/**
+ * One claim at a time, over all processes: two that saw an account without a running export could
+ * each take one of it. Leases that have ended are given up first, so that their processes, whose
+ * statements name an owner, cannot renew them beside the export that is taken.
+ */
+async function claimExport(
+  db: Database,
+  { leaseS, attemptsMax }: ExportBounds,
+  owner: string,
+): Promise<ExportRow | undefined> {
+  const isLost = sql`state = 'running' AND owner_until < now()`;
+  const { rows: open } = await sql`
+    SELECT FROM exports WHERE state = 'waiting' OR (${isLost}) LIMIT 1`.execute(db);
+  if (open.length === 0) return undefined;
+  return db.transaction().execute(async (tx) => {
+    await sql`SELECT pg_advisory_xact_lock(hashtext(current_schema() || ' export claims'))`.execute(
+      tx,
+    );
+    await sql`UPDATE exports SET state = 'failed', finished_at = now(), owner = NULL,
+        problem = 'export_interrupted'
+      WHERE ${isLost} AND attempts >= ${attemptsMax}`.execute(tx);
+    await sql`UPDATE exports SET state = 'waiting', owner = NULL WHERE ${isLost}`.execute(tx);
+    const { rows } = await sql<ExportRow>`
+      UPDATE exports SET state = 'running', owner = ${owner},
+        owner_until = now() + make_interval(secs => ${leaseS}),
+        attempts = attempts + 1, started_at = now(), rows_done = 0, bytes = 0
+      WHERE id = (SELECT id FROM exports e
+        WHERE state = 'waiting' AND NOT EXISTS (SELECT FROM exports other
+          WHERE other.account_id = e.account_id AND other.state = 'running')
+        ORDER BY created_at FOR UPDATE SKIP LOCKED LIMIT 1)
+      RETURNING *`.execute(tx);
+    return rows[0];
+  });
 }
 
 export interface FinishedExport {

@@ -1,6 +1,8 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { sql } from 'kysely';
 import { request } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newId } from '../../../domain/access/id.ts';
 import { answerTicket } from '../../../domain/support/tickets.ts';
 import type { Database } from '../../../lib/postgres/database.ts';
 import { openTestDatabase } from '../../../testing/accounts.ts';
@@ -66,6 +68,51 @@ test('an export has all of the account, no secret, nothing of others, and an end
   expect(lines.at(-1)).toEqual({ kind: 'end', lines: lines.length - 1 });
   expect(text).not.toContain(key);
   expect(text).not.toMatch(/hash|bob@|of bob/);
+});
+
+test('an export shows exports of pills, and schemes with their public keys, as the API does', async () => {
+  const dora = await accounts.customer('dora', 'institutional');
+  const account = (await dora.send('GET', '/api/account')).body.id as string;
+  const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const der = publicKey.export({ format: 'der', type: 'spki' });
+  await sql`INSERT INTO authentication_schemes
+      (id, account_id, name, kind, algorithms, public_key, scopes, created_by)
+    VALUES (${newId('aut')}, ${account}, 'desk', 'signature', '{rsa-pss-sha512}', ${der}, '{read}',
+      'user:x')`.execute(db);
+  const asked = { from: '2026-11-19T00:00:00Z', to: '2026-11-20T00:00:00Z', format: 'parquet' };
+  await sql`INSERT INTO exports (id, account_id, created_by, request, state, finished_at, epoch,
+      position, rows_estimated, rows_done, bytes, sha256, receipt, file)
+    VALUES (${newId('exp')}, ${account}, 'user:x', ${JSON.stringify({ asked, bytes: 1 })}, 'done',
+      now(), 'k', 'k:0-9', 7, 6, 360, 'ab', ${JSON.stringify({ count: 6 })}, 'a name on the disk'
+    )`.execute(db);
+  const { text, of } = await exportOf(dora);
+  const [scheme] = of('authentication_scheme');
+  expect(scheme!.public_key).toBe(publicKey.export({ format: 'pem', type: 'spki' }));
+  const [made] = of('export');
+  expect(made).toMatchObject({ request: asked, state: 'done', position: 'k:0-9', rows: 6 });
+  expect(made).toMatchObject({ bytes: 360, sha256: 'ab', receipt: { count: 6 } });
+  expect(made!.finished_at).toMatch(/^20\d\d-.*\.\d{6}Z$/);
+  expect(text).not.toContain('on the disk');
+});
+
+/** Tables that refer to an account, and why they are not in its export; '': they are. */
+const TABLES = {
+  ...{ users: '', subscriptions: '', checkouts: '', api_keys: '', authentication_schemes: '' },
+  ...{ exports: '', webhook_endpoints: '', support_tickets: '', usage_days: '' },
+  account_events: 'mails and webhooks that were sent; the audit log has their causes',
+  dedicated_streams: 'set up by the operator; GET /api/account shows them',
+  stream_sessions: 'connections of this moment',
+  stream_tickets: 'valid for seconds',
+  usage_calls: 'the parts of usage_days; GET /api/usage shows them',
+  usage_hours: 'the parts of usage_days; GET /api/usage shows them',
+  webhook_secrets: 'secrets',
+};
+
+test('each table of accounts is in the export, or has a reason not to be', async () => {
+  const { rows } = await sql<{ name: string }>`
+    SELECT DISTINCT conrelid::regclass::text AS name FROM pg_constraint
+    WHERE contype = 'f' AND confrelid = 'accounts'::regclass`.execute(db);
+  expect(rows.map(({ name }) => name).sort()).toEqual(Object.keys(TABLES).sort());
 });
 
 test('only a session of the account exports it', async () => {

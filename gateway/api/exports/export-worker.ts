@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readdir, rm, stat } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { entitlementOf } from '../../../domain/access/entitlement.ts';
 import type { Keyring } from '../../../domain/access/keyring.ts';
@@ -15,6 +15,7 @@ import { formatSpec } from './export-formats.ts';
 import type { StoredRequest } from './export-query.ts';
 import { ExportFailure, type WriterDeps, writeExport } from './export-writer.ts';
 import { EXPORT_LIMITS } from './limits.ts';
+import { removeOrphans } from './orphans.ts';
 
 interface WorkerDeps extends WriterDeps {
   readonly db: Database;
@@ -22,12 +23,6 @@ interface WorkerDeps extends WriterDeps {
   readonly epoch: string;
   readonly log: Log;
 }
-
-/**
- * Files without a row are deleted when they have not grown for this long: a row may be about to name
- * them. The statements of a slice take 75 s at most.
- */
-const ORPHAN_MS = 120_000;
 
 /**
  * Writes exports, one at a time in each process. Processes claim rows by a lease: an export whose
@@ -141,16 +136,4 @@ function isFinal(error: unknown, attempts: number): boolean {
   if (!(error instanceof QueryError)) return isLast;
   if (error.kind !== 'unavailable') return error.kind === 'heavy';
   return clickHouseErrorName(error.cause) !== undefined && isLast;
-}
-
-/** Deletes files that no row names: of dead processes, removed exports and erased accounts. */
-async function removeOrphans(folder: string, known: Claims['known']): Promise<void> {
-  // Nothing was ever exported: there is no folder.
-  const names = await readdir(folder).catch(() => [] as string[]);
-  const named = await known(names);
-  for (const name of names.filter((one) => !named.has(one))) {
-    const file = path.join(folder, name);
-    const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: Date.now() }));
-    if (Date.now() - mtimeMs > ORPHAN_MS) await rm(file, { force: true });
-  }
 }

@@ -1,4 +1,5 @@
 import type { Pill } from '../../../schemas/pill.ts';
+import { formatCursor } from '../../../schemas/position.ts';
 import { type PublicPill, publicPill } from '../../../schemas/public-pill.ts';
 import type { ReceiptPill } from '../../../schemas/receipt.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
@@ -53,9 +54,17 @@ export interface PillRows {
 
 /** A pill of history. @param epoch the current one of the log: only another epoch is stated */
 export function pillOf(row: HistoryRow, epoch: string): PublicPill {
-  const pill = { ...row, timestamp: row.at, received_at: row.received };
-  const body = publicPill(pill, { prev: row.prev });
-  return row.epoch === epoch ? body : { ...body, epoch: row.epoch };
+  const { id, symbol, gross_spread_percent, market_state, confidence } = row;
+  const { partition, offset, prev, late, backfill } = row;
+  const times = { timestamp: row.at, received_at: row.received };
+  const sent = { id, symbol, gross_spread_percent, market_state, confidence };
+  const pill = { ...sent, ...times, partition, offset, late, backfill };
+  return publicPill(pill, row.epoch === epoch ? { prev } : { prev, epoch: row.epoch });
+}
+
+/** The cursor of a pill of history, after the epoch if another is the current one. */
+export function placeOf({ partition, offset, epoch: own }: HistoryRow, epoch: string): string {
+  return `${own === epoch ? '' : own}${formatCursor(partition, offset)}`;
 }
 
 /** Pills as CSV: every row has all columns, flags included. */
@@ -70,5 +79,8 @@ export function csvOfPills(pills: readonly PublicPill[]): string {
 
 /** A pill as its receipt covers it. */
 export function receiptPill(row: HistoryRow): ReceiptPill {
-  return { ...row, timestamp: row.at };
+  const { epoch, partition, offset, id, symbol, gross_spread_percent, market_state } = row;
+  const { at: timestamp, confidence } = row;
+  const place = { epoch, partition, offset, id, symbol, timestamp };
+  return { ...place, gross_spread_percent, market_state, confidence };
 }

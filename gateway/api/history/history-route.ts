@@ -27,7 +27,7 @@ import {
 import { nextPage } from '../server/next-page.ts';
 import { queryOf } from '../server/parameters.ts';
 import { type History, PAGE_UNKNOWN, type Page } from './history.ts';
-import { csvOfPills, receiptPill } from './history-pill.ts';
+import { csvOfPills, pillOf, placeOf, receiptPill } from './history-pill.ts';
 import { type HistoryQuery, parseHistoryQuery, rangeText } from './history-query.ts';
 import { historyRule } from './history-rule.ts';
 import { type PageState, readPage, signPage } from './page-token.ts';
@@ -124,9 +124,9 @@ async function send(
   reply: FastifyReply,
   { page, format, next, receipt, range }: Answer,
 ): Promise<FastifyReply> {
-  const { data, position, asOf, isFinal } = page;
-  const cursors = data.map((pill) => `${pill.epoch ?? ''}${pill.cursor}`);
-  const etag = pillsEtag(epoch, [...cursors, String(next === null), format], true);
+  const { rows, position, asOf, isFinal } = page;
+  const places = rows.map((row) => placeOf(row, epoch));
+  const etag = pillsEtag(epoch, [...places, String(next === null), format], true);
   reply
     .header('etag', etag)
     // A range with an end in the log never changes; a range that ends now does.
@@ -135,11 +135,12 @@ async function send(
   if (position !== undefined) reply.header('pill-position', position);
   if (next !== null) reply.header('link', `<${next}>; rel="next"`);
   if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send();
-  if (format === 'csv') return reply.type(CSV_TYPE).send(csvOfPills(data));
+  const pills = () => rows.map((row) => pillOf(row, epoch));
+  if (format === 'csv') return reply.type(CSV_TYPE).send(csvOfPills(pills()));
   if (format === 'json') {
     const unknown = unknownMember(findUnknown(symbolsOf(range)));
     const known = position === undefined ? {} : { position };
-    const body = { data, next, ...known, as_of: asOf, receipt, ...unknown };
+    const body = { data: pills(), next, ...known, as_of: asOf, receipt, ...unknown };
     return reply.type('application/json; charset=utf-8').send(JSON.stringify(body));
   }
   const { id } = callerOf(request).account;

@@ -1,7 +1,6 @@
 import type { Turns } from '../../../lib/rate/turns.ts';
 import { nowMicros } from '../../../lib/timing/clock.ts';
 import { formatPosition, type Offsets, parsePosition } from '../../../schemas/position.ts';
-import type { PublicPill } from '../../../schemas/public-pill.ts';
 import type { ParameterFault } from '../../http/parameter-fault.ts';
 import type { Refusal } from '../../http/problems.ts';
 import { endBefore, type ReadLogEnd } from '../clickhouse/log-end.ts';
@@ -17,7 +16,7 @@ import {
 import { parameterFault } from '../server/parameters.ts';
 import { PAGE_HINT } from '../server/schemas.ts';
 import type { CoverageWatcher } from './coverage-watcher.ts';
-import { type PillRows, pillOf, TYPED_COLUMNS } from './history-pill.ts';
+import { type PillRows, TYPED_COLUMNS } from './history-pill.ts';
 import { type PositionRange, startOf, type TimeRange, timeRangeFaults } from './history-query.ts';
 import type { PageState, PositionPageState, TimePageState } from './page-token.ts';
 import { readByPosition, remainingAfter } from './position-pages.ts';
@@ -35,8 +34,7 @@ import { readByTime } from './time-pages.ts';
 
 /** A page of pills. */
 export interface Page {
-  readonly data: readonly PublicPill[];
-  /** The same pills as stored, and the statement that selects them. */
+  /** Its pills as stored, and the statement that selects them. */
   readonly rows: PillRows['rows'];
   readonly statement: PillRows['statement'];
   /** Start of the next page; undefined: this is the last one. */
@@ -122,7 +120,6 @@ async function pageByPosition(
     stored: range.until === undefined ? [...horizon] : null,
   };
   return {
-    data: rows.map((row) => pillOf(row, epoch)),
     ...{ rows, statement },
     next,
     position: formatPosition(epoch, positionAfter(resolved, at)),
@@ -155,7 +152,6 @@ async function pageByTime(
   if (page === undefined) return OVERLOADED;
   const { rows, statement, key } = page;
   return {
-    data: rows.map((row) => pillOf(row, epoch)),
     ...{ rows, statement },
     next: key && { key, asOf, ...(range.from === undefined && { from }) },
     position: key === undefined ? asOf.position : undefined,

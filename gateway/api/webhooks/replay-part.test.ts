@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
 import type { ListedEndpoint } from '../../../domain/webhooks/endpoints/endpoint-operations.ts';
 import { SETTING_DEFAULTS } from '../../../domain/webhooks/endpoints/endpoint-settings.ts';
-import type { PublicPill } from '../../../schemas/public-pill.ts';
-import { formatTimestamp } from '../../../schemas/timestamp.ts';
 import type { History, Page } from '../history/history.ts';
+import { type HistoryRow, pillOf } from '../history/history-pill.ts';
 import type { PageState } from '../history/page-token.ts';
 import { type ReplayAsk, type ReplayPart, readReplay } from './replay-part.ts';
 
@@ -11,26 +10,25 @@ const PARTITIONS = 2;
 const OFFSETS = 11_000;
 const AT = 1_800_000_000_000_000;
 
-function pillAt(partition: number, offset: number): PublicPill {
-  const time = formatTimestamp(AT + offset);
+function rowAt(partition: number, offset: number): HistoryRow {
+  const times = { at: AT + offset, received: AT + offset, ordered: AT + offset };
+  const place = { epoch: 'k7', partition, offset, prev: null, late: false, backfill: false };
   return {
-    cursor: `${partition}-${offset}`,
-    prev: null,
+    ...times,
+    ...place,
     id: `p-${offset}`,
-    timestamp: time,
     symbol: `S${partition}`,
     gross_spread_percent: 0.1,
     market_state: 'open',
     confidence: offset % 3 === 0 ? 1 : 0,
-    received_at: time,
   };
 }
 
 const LOG = Array.from({ length: PARTITIONS }, (_, partition) =>
-  Array.from({ length: OFFSETS }, (_, offset) => pillAt(partition, offset)),
+  Array.from({ length: OFFSETS }, (_, offset) => rowAt(partition, offset)),
 ).flat();
 
-const MATCHING = LOG.filter(({ confidence }) => confidence === 1);
+const MATCHING = LOG.filter(({ confidence }) => confidence === 1).map((row) => pillOf(row, 'k7'));
 
 /** History in pages of these lengths: a page that used up its time is short. */
 function historyOf(lengths: readonly number[]): History {
@@ -40,14 +38,14 @@ function historyOf(lengths: readonly number[]): History {
       const [partition, offset] = state?.at ?? [0, -1];
       const from = partition * OFFSETS + offset + 1;
       const length = Math.min(limit, lengths[asked++ % lengths.length]!);
-      const data = LOG.slice(from, from + length);
+      const rows = LOG.slice(from, from + length);
       const isEnd = from + length >= LOG.length;
       const end = from + length - 1;
       const at = [Math.floor(end / OFFSETS), end % OFFSETS] as const;
       const position = `k7:0-${at[0] === 0 ? at[1] : OFFSETS - 1}${at[0] === 0 ? '' : `,1-${at[1]}`}`;
       const next = isEnd ? undefined : { at, stored: null };
-      const page = { data, next, position, asOf: {} as Page['asOf'], isFinal: true };
-      return { ...page, rows: [], statement: { query: '', params: {} } };
+      const page = { rows, next, position, asOf: {} as Page['asOf'], isFinal: true };
+      return { ...page, statement: { query: '', params: {} } };
     },
     byTime: () => Promise.reject(new Error('not asked by time')),
     bytes: () => Promise.reject(new Error('not asked for bytes')),

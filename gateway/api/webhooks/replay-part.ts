@@ -15,6 +15,7 @@ import type { PublicPill } from '../../../schemas/public-pill.ts';
 import { type Micros, parseTimestamp } from '../../../schemas/timestamp.ts';
 import type { Refusal } from '../../http/problems.ts';
 import { type History, PAGE_UNKNOWN, type Page } from '../history/history.ts';
+import { pillOf } from '../history/history-pill.ts';
 import type { PositionRange, TimeRange } from '../history/history-query.ts';
 import type { PageState } from '../history/page-token.ts';
 
@@ -70,15 +71,16 @@ export async function readReplay(history: History, ask: ReplayAsk): Promise<Repl
     const answer = await readPage(history, ask, state, Math.min(pagePills, pillsMax - read));
     if ('length' in answer) return answer;
     page = answer;
-    read += page.data.length;
-    for (const pill of page.data) {
+    read += page.rows.length;
+    for (const row of page.rows) {
+      const pill = pillOf(row, epoch);
       if (!includesSymbol(endpoint.filter, pill.symbol)) continue;
       if (passesEndpoint(endpoint.filter, { ...pill, backfill: pill.backfill === true })) {
         matched.push(matchedPill(pill, epoch));
       }
     }
     state = page.next;
-  } while (state !== undefined && read < pillsMax && page.data.length > 0);
+  } while (state !== undefined && read < pillsMax && page.rows.length > 0);
   const isEnd = page.next === undefined;
   const groups = groupsOf(matched, isEnd);
   const messages = groups.map((group) => messageOf(ask, group));

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pillole import AsyncClient, Client, PilloleError
-from pillole.client import time_text
+from pillole.calls import time_text
 
 PILL = {
     "cursor": "0-1",
@@ -220,7 +220,7 @@ def test_an_answer_is_bounded_by_time_and_length(
     platform.answer({"data": "x" * 1_001})
     assert "longer than 1000 bytes" in read().message
     monkeypatch.setattr("pillole.rest.TIMEOUT_S", 0.3)
-    monkeypatch.setattr("pillole.client.TIMEOUT_S", 0.3)
+    monkeypatch.setattr("pillole.fetching.TIMEOUT_S", 0.3)
     # A part every 0.1 s: no single wait is too long.
     platform.drip_s = 0.1
     platform.answer({"data": "x" * 900})

@@ -7,7 +7,8 @@ import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, overload
 
@@ -29,6 +30,9 @@ POLL_MAX_S = 5.0
 DOWNLOADS_MAX = 20
 """Attempts at a download that broke; each continues where the last one ended."""
 CHUNK_BYTES = 1 << 20
+PART_BYTES = 16 << 20
+_TIMES = ("timestamp", "received_at")
+_DICTIONARIES = ["symbol", "market_state", "epoch"]
 _TEXT = ("cursor", "prev", "id", "symbol", "market_state", "epoch")
 
 
@@ -60,7 +64,7 @@ class Export:
         import pyarrow as pa
 
         table = self.to_arrow()
-        for name in ("timestamp", "received_at"):
+        for name in _TIMES:
             at = table.schema.get_field_index(name)
             table = table.set_column(at, name, table[name].cast(pa.timestamp("us", tz=tz)))
         if engine == "polars":
@@ -70,8 +74,9 @@ class Export:
         return table.unify_dictionaries().to_pandas()
 
     def verify_receipt(self) -> None:
-        """Raises PilloleError ``receipt_mismatch`` unless the file has exactly its pills."""
-        verify_receipt(self.to_arrow(), self.receipt)
+        """Raises PilloleError ``receipt_mismatch`` unless the file has exactly its pills. Reads the
+        file part by part. Needs pyarrow."""
+        verify_receipt(read_tables(self.path, self.info["request"]["format"]), self.receipt)
 
 
 def read_table(path: Path, format_: str) -> Any:
@@ -81,31 +86,96 @@ def read_table(path: Path, format_: str) -> Any:
     if format_ == "parquet":
         import pyarrow.parquet as pq
 
-        return pq.read_table(path, read_dictionary=["symbol", "market_state", "epoch"])
+        return pq.read_table(path, read_dictionary=_DICTIONARIES)
     if format_ == "arrow":
         with pa.memory_map(str(path)) as source, pa.ipc.open_stream(source) as reader:
             return reader.read_all()
-    times = {name: pa.timestamp("us", tz="UTC") for name in ("timestamp", "received_at")}
-    numbers = {name: pa.float64() for name in ("gross_spread_percent", "confidence")}
-    flags = {name: pa.bool_() for name in ("late", "backfill")}
-    types = {**{name: pa.string() for name in _TEXT}, **times, **numbers, **flags}
-    codec = "gzip" if format_ == "csv.gz" else "zstd"
-    with pa.input_stream(str(path), compression=codec) as source:
+    with _open_text(path, format_) as source:
         if format_ == "csv.gz":
             import pyarrow.csv as csv
 
-            options = csv.ConvertOptions(column_types=types, null_values=["\\N"])
-            return csv.read_csv(source, convert_options=options)
-        import pyarrow.json as json
+            return csv.read_csv(source, convert_options=_csv_options())
+        return _json_table(source)
 
-        schema = pa.schema([(name, types[name]) for name in types if name not in times])
-        for name in times:
-            schema = schema.append(pa.field(name, pa.timestamp("us")))
-        table = json.read_json(source, parse_options=json.ParseOptions(explicit_schema=schema))
-        for name in times:
-            at = table.schema.get_field_index(name)
-            table = table.set_column(at, name, table[name].cast(times[name]))
-        return table
+
+def read_tables(path: Path, format_: str) -> Iterator[Any]:
+    """The same in parts of some 100,000 pills, so that memory does not grow with the file."""
+    import pyarrow as pa
+
+    if format_ == "parquet":
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(path, read_dictionary=_DICTIONARIES) as file:
+            # iter_batches reads all row groups ahead: 2 GB for 50 million pills (measured).
+            for number in range(file.num_row_groups):
+                yield file.read_row_group(number)
+        return
+    if format_ == "arrow":
+        with pa.memory_map(str(path)) as source, pa.ipc.open_stream(source) as reader:
+            for batch in reader:
+                yield pa.Table.from_batches([batch])
+        return
+    with _open_text(path, format_) as source:
+        if format_ == "csv.gz":
+            import pyarrow.csv as csv
+
+            read = csv.ReadOptions(block_size=PART_BYTES)
+            for batch in csv.open_csv(source, read_options=read, convert_options=_csv_options()):
+                yield pa.Table.from_batches([batch])
+            return
+        rest = b""
+        while block := source.read(PART_BYTES):
+            lines, _, rest = (rest + block).rpartition(b"\n")
+            if lines:
+                yield _json_table(pa.BufferReader(lines))
+        if rest:
+            yield _json_table(pa.BufferReader(rest))
+
+
+def _open_text(path: Path, format_: str) -> Any:
+    import pyarrow as pa
+
+    return pa.input_stream(str(path), compression="gzip" if format_ == "csv.gz" else "zstd")
+
+
+def _types() -> dict[str, Any]:
+    import pyarrow as pa
+
+    times = {name: pa.timestamp("us", tz="UTC") for name in _TIMES}
+    numbers = {name: pa.float64() for name in ("gross_spread_percent", "confidence")}
+    flags = {name: pa.bool_() for name in ("late", "backfill")}
+    return {**{name: pa.string() for name in _TEXT}, **times, **numbers, **flags}
+
+
+def _csv_options() -> Any:
+    import pyarrow.csv as csv
+
+    return csv.ConvertOptions(column_types=_types(), null_values=["\\N"])
+
+
+def _json_table(source: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.json as json
+
+    types = _types()
+    schema = pa.schema([(name, types[name]) for name in types if name not in _TIMES])
+    for name in _TIMES:
+        schema = schema.append(pa.field(name, pa.timestamp("us")))
+    table = json.read_json(source, parse_options=json.ParseOptions(explicit_schema=schema))
+    for name in _TIMES:
+        at = table.schema.get_field_index(name)
+        table = table.set_column(at, name, table[name].cast(types[name]))
+    return table
+
+
+@dataclass(frozen=True)
+class ExportRequest:
+    """An export that is wanted, and what becomes of its file; see `Client.export`."""
+
+    body: dict[str, Any]
+    path: str | os.PathLike[str] | None
+    verify: bool
+    on_progress: Callable[[dict[str, Any]], None] | None
 
 
 class Exporter:
@@ -116,17 +186,12 @@ class Exporter:
         self._origin = api_url.rstrip("/")
         self._headers = headers
 
-    def run(
-        self,
-        request: dict[str, Any],
-        path: str | os.PathLike[str] | None,
-        verify: bool,
-        on_progress: Callable[[dict[str, Any]], None] | None,
-    ) -> Export:
-        """Raises PilloleError; then nothing is at ``path`` that was not there before."""
-        info = self._call("POST", "/api/exports", request)
+    def run(self, request: ExportRequest) -> Export:
+        """Raises PilloleError; then nothing is at its ``path`` that was not there before."""
+        path = request.path
+        info = self._call("POST", "/api/exports", request.body)
         try:
-            info = self._wait(info, on_progress)
+            info = self._wait(info, request.on_progress)
         except BaseException:
             # Nobody waits for it any more.
             with contextlib.suppress(Exception):
@@ -138,7 +203,7 @@ class Exporter:
         try:
             self._download(info, part)
             export = Export(part, info, folder)
-            if verify:
+            if request.verify:
                 export.verify_receipt()
             os.replace(part, target)
         except BaseException:

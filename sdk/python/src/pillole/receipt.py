@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from hashlib import sha256
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from .errors import PilloleError
@@ -30,7 +30,8 @@ _Part = tuple[Iterable[Any], list[_Place]]
 def verify_receipt(pills: Any, receipt: Mapping[str, Any]) -> None:
     """Raises PilloleError ``receipt_mismatch`` unless exactly the pills of the receipt are there.
 
-    ``pills``: pills or mappings in any order, a pyarrow table, a pandas or polars data frame.
+    ``pills``: pills or mappings in any order, a pyarrow table, an iterator of such tables, a pandas
+    or polars data frame.
     ``receipt``: of a page of history (which covers all earlier pages too) or of an export.
     """
     if receipt.get("algorithm") != ALGORITHM:
@@ -45,8 +46,7 @@ def verify_receipt(pills: Any, receipt: Mapping[str, Any]) -> None:
 
 def receipt_of(pills: Any, epoch: str) -> dict[str, Any]:
     """The receipt of some pills. ``epoch``: of pills that state none."""
-    table = _arrow_table(pills)
-    parts = _row_parts(pills, epoch) if table is None else _arrow_parts(table, epoch)
+    parts = _parts(pills, epoch)
     total, count = 0, 0
     ends: list[_Place] = []
     from_bytes = int.from_bytes
@@ -63,6 +63,16 @@ def receipt_of(pills: Any, epoch: str) -> dict[str, Any]:
         "last": f"{ends[1][1]}-{ends[1][2]}" if ends else None,
         "digest": f"{total % _MODULUS:064x}",
     }
+
+
+def _parts(pills: Any, epoch: str) -> Iterator[_Part]:
+    if isinstance(pills, Iterator):
+        first = next(pills, None)
+        pills = chain(() if first is None else (first,), pills)
+        if _arrow_table(first) is not None:
+            return chain.from_iterable(_arrow_parts(table, epoch) for table in pills)
+    table = _arrow_table(pills)
+    return _row_parts(pills, epoch) if table is None else _arrow_parts(table, epoch)
 
 
 def _row_parts(rows: Iterable[Any], epoch: str) -> Iterator[_Part]:
