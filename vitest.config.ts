@@ -29,8 +29,8 @@ export default defineConfig({
     setupFiles: ['testing/property-seed.ts'],
     sequence: { sequencer: LongestFirst },
     // Generous, since two runs may share the machine; each test's own bounds are in its assertions.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     reporters: process.env.CI ? ['default', './testing/count-reporter.ts'] : ['default'],
   },
 });

@@ -133,7 +133,7 @@ print(client.latest("${SYMBOL}").data.symbol)`;
   const { stdout } = await promisify(execFile)(python, ['-c', program], {
     env: {
       ...{ PATH: process.env.PATH, PYTHONPATH: path.join(packageRoot, 'sdk/python/src') },
-      ...{ KEY: key, API: api.base, STREAM: streamUrl, PYTHONDONTWRITEBYTECODE: '1' },
+      ...{ KEY: key, API: api.base, STREAM: streamUrl },
     },
     timeout: 120_000,
   });

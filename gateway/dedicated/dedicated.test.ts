@@ -18,7 +18,7 @@ import { getPort, getPortRange } from '../../testing/ports.ts';
 import { startProcess, type TestProcess } from '../../testing/process.ts';
 import { type EngineProxy, openProxy } from '../../testing/proxy.ts';
 import { waitFor } from '../../testing/wait.ts';
-import { createCustomer } from '../api/testing/customer.ts';
+import { createCustomer, enroll } from '../api/testing/customer.ts';
 import { closeClients, connect, connectOnce, enter } from '../stream/testing/stream-client.ts';
 import { has, idsOf, readyPid as pidOf, subscribe } from './testing/reader.ts';
 
@@ -101,7 +101,7 @@ test('a socket created over the API is usable and reports its state, lag and que
   try {
     await api.ready();
     const customer = createCustomer(base, outbox, 'desk');
-    await customer.signUp();
+    await enroll(db, customer);
     await customer.subscribe('pro');
     const refused = await waitFor('the first tier', async () => {
       const { body } = await customer.send('POST', '/api/manager/streams', { label: 'Tokyo' });

@@ -9,7 +9,7 @@ import { getPort } from '../../testing/ports.ts';
 import { startProcess, type TestProcess } from '../../testing/process.ts';
 import { type EngineProxy, openProxy } from '../../testing/proxy.ts';
 import { waitFor } from '../../testing/wait.ts';
-import { createCustomer } from '../api/testing/customer.ts';
+import { createCustomer, enroll } from '../api/testing/customer.ts';
 import { startStream } from './testing/start-stream.ts';
 import { closeClients, connect } from './testing/stream-client.ts';
 
@@ -154,7 +154,7 @@ describe('an owner', () => {
 describe('a browser’s socket', () => {
   test('ends when its user signs out', async () => {
     const alice = createCustomer(base, outbox, 'alice');
-    await alice.signUp();
+    await enroll(db, alice);
     await alice.subscribe('pro');
     // A change of the tier takes effect within a second, not at once.
     const made = await waitFor('the tier to be in force', async () => {

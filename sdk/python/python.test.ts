@@ -12,7 +12,7 @@ import { makePill } from '../../testing/pills.ts';
 import { getPort } from '../../testing/ports.ts';
 import { createPoster, type Poster } from '../../testing/poster.ts';
 import { startProcess, type TestProcess } from '../../testing/process.ts';
-import { makePython } from '../../testing/python.ts';
+import { MYPY_CACHE, makePython } from '../../testing/python.ts';
 import { waitFor } from '../../testing/wait.ts';
 import SETTINGS from '../packages.json' with { type: 'json' };
 
@@ -45,7 +45,7 @@ async function runModule(args: readonly string[]): Promise<void> {
 test('types, style and unit tests', async () => {
   await runModule(['ruff', 'check', '--no-cache', '.']);
   await runModule(['ruff', 'format', '--no-cache', '--check', '.']);
-  await runModule(['mypy', '--cache-dir', path.join(folder, 'mypy')]);
+  await runModule(['mypy', '--cache-dir', MYPY_CACHE]);
   await runModule(['pytest', '-q', '-p', 'no:cacheprovider']);
 });
 

@@ -120,8 +120,7 @@ test('a ticket is listed, answered, continued and closed; other accounts do not 
 test('the number of password attempts is limited', {
   timeout: 180_000,
 }, async () => {
-  const carl = accounts.stranger('carl');
-  await carl.signUp();
+  const carl = await accounts.customer('carl');
   const statuses = [];
   for (let wrong = 0; wrong < 11; wrong += 1) {
     statuses.push((await carl.send('DELETE', '/api/account', { password: 'wrong' })).status);
@@ -134,9 +133,7 @@ test('the number of password attempts is limited', {
 });
 
 test('sign-in reports a closed account only with the right password; a mail reports it too', async () => {
-  const dora = accounts.stranger('dora');
-  await dora.signUp();
-  await dora.subscribe('basic');
+  const dora = await accounts.customer('dora', 'basic');
   expect((await dora.send('DELETE', '/api/account', { password: PASSWORD })).status).toBe(204);
   const again = accounts.stranger('dora');
   expect((await again.signIn('not the password')).status).toBe(401);
@@ -156,8 +153,7 @@ test('sign-in reports a closed account only with the right password; a mail repo
 });
 
 test('unmetered calls are limited too: a flooding account must wait, then continues', async () => {
-  const fred = accounts.stranger('fred');
-  await fred.signUp();
+  const fred = await accounts.customer('fred');
   // Repeats until refused: on a slow machine, tokens refill in the meantime.
   const refused = await waitFor('a refusal', async () => {
     const answers = await Promise.all(

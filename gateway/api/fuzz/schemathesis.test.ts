@@ -13,7 +13,7 @@ import { getPort } from '../../../testing/ports.ts';
 import { startProcess, type TestProcess } from '../../../testing/process.ts';
 import { makePython } from '../../../testing/python.ts';
 import { testSeed } from '../../../testing/seed.ts';
-import { type Customer, createCustomer } from '../testing/customer.ts';
+import { type Customer, createCustomer, enroll } from '../testing/customer.ts';
 
 const run = promisify(execFile);
 const CONFIG = path.join(packageRoot, 'gateway/api/fuzz/schemathesis.toml');
@@ -62,7 +62,7 @@ beforeAll(async () => {
   });
   await Promise.all([latest.ready(), api.ready()]);
   customer = createCustomer(base, outbox, 'fuzz');
-  await customer.signUp();
+  await enroll(db, customer);
   await customer.subscribe('pro');
   const writer = await openPillWriter(namespace);
   await writer.write([makePill({ symbol: '7203.T' })]);

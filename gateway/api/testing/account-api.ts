@@ -1,10 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { openTestDatabase } from '../../../testing/accounts.ts';
 import { createNamespace } from '../../../testing/namespace.ts';
 import { getPort } from '../../../testing/ports.ts';
 import { startProcess, type TestProcess } from '../../../testing/process.ts';
-import { createCustomer } from './customer.ts';
+import { createCustomer, enroll } from './customer.ts';
 
 type Env = Readonly<Record<string, string>>;
 
@@ -14,10 +15,12 @@ export type AccountApi = Awaited<ReturnType<typeof openAccountApi>>;
 /** Starts an API in a namespace of its own. @param env further settings */
 export async function openAccountApi(env: Env = {}) {
   const namespace = await createNamespace();
+  const db = openTestDatabase(namespace);
   const outbox = await mkdtemp(path.join(os.tmpdir(), 'pillole-outbox-'));
   const apis: TestProcess[] = [];
   const close = async () => {
     await Promise.all(apis.map((api) => api.stop()));
+    await db.destroy();
     await rm(outbox, { recursive: true, force: true });
   };
   /** Starts a further API. @returns its address */
@@ -44,10 +47,10 @@ export async function openAccountApi(env: Env = {}) {
     api: apis[0]!,
     start,
     stranger,
-    /** A customer who has signed up. @param tier bought, if given */
+    /** A customer who is signed in. @param tier bought, if given */
     async customer(name: string, tier?: string) {
       const customer = stranger(name);
-      await customer.signUp();
+      await enroll(db, customer);
       if (tier !== undefined) await customer.subscribe(tier);
       return customer;
     },

@@ -1,6 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { request } from 'undici';
+import { insertUser } from '../../../domain/accounts/new-user.ts';
+import { createPasswords } from '../../../domain/accounts/passwords.ts';
+import { lockUser } from '../../../domain/accounts/sessions.ts';
+import { setVerified } from '../../../domain/accounts/sign-up.ts';
+import type { Database } from '../../../lib/postgres/database.ts';
+import { inTurn } from '../../../lib/postgres/in-turn.ts';
 import { waitFor } from '../../../testing/wait.ts';
 
 export interface Answer {
@@ -19,6 +25,7 @@ export interface Customer {
     body?: unknown,
     headers?: Record<string, string>,
   ): Promise<Answer>;
+  /** Signs up by the API, with the link of the mail, and signs in. */
   signUp(): Promise<void>;
   signIn(password?: string, code?: string): Promise<Answer>;
   subscribe(tier: string): Promise<Answer>;
@@ -27,6 +34,22 @@ export interface Customer {
 }
 
 export const PASSWORD = 'correct horse battery';
+
+/** A hash carries its cost: one of full cost takes 0.3 s of CPU time at each check. */
+const cheapPasswords = createPasswords({ ln: 4, r: 8, p: 1 });
+
+/**
+ * Makes a customer a user with a verified address, and signs in. The rows are those of a sign-up,
+ * without its three hashes, its mail and its limits, which have tests of their own.
+ */
+export async function enroll(db: Database, { email, signIn }: Customer): Promise<void> {
+  const hash = await cheapPasswords.hash(PASSWORD);
+  const address = '127.0.0.1';
+  const user = await insertUser(db, { email, hash, accountName: email, address });
+  if (user === undefined) throw new Error(`${email} has signed up before.`);
+  await inTurn(db, user.id, async (tx) => setVerified(tx, (await lockUser(tx, user.id))!, address));
+  await settled(`the sign-in of ${email}`, () => signIn());
+}
 
 const JSON_TYPE = /^application\/(?:problem\+)?json\b/;
 
