@@ -41,6 +41,7 @@ const FILES = {
   latest: 'pipelines/latest/processor.ts',
   launcher: 'deploy/local/main.ts',
   mails: 'lib/mail/mail-queue.ts',
+  members: 'domain/members/member-rows.ts',
   messages: 'domain/webhooks/events/webhook-message.ts',
   networks: 'domain/accounts/sign-in-networks.ts',
   nonces: 'domain/access/nonces.ts',

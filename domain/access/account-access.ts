@@ -1,3 +1,4 @@
+import type { Role } from './roles.ts';
 import type { Scope } from './scopes.ts';
 import type { Tier } from './tiers.ts';
 
@@ -77,6 +78,8 @@ export interface TicketHolder {
   readonly keyId: string | undefined;
   /** The sign-in that requested the ticket: the socket ends when the sign-in ends. */
   readonly sessionHash?: Buffer | undefined;
+  /** Role of the user who signed in; undefined with a key. */
+  readonly role?: Role | undefined;
   /** When the token ends that requested the ticket, and the socket with it. */
   readonly tokenEndsAtMs?: number | undefined;
 }

@@ -263,10 +263,10 @@ function createRedeem({
     try {
       const redeemed = await redeemStreamTicket(pool, ticket);
       if (redeemed === undefined) return undefined;
-      const { accountId, keyId, sessionHash, tokenEndsAtMs } = redeemed;
+      const { accountId, ...holder } = redeemed;
       const account = await accountOfId(accountId);
       if (account === undefined || account === 'unavailable') return account;
-      return { account, keyId, sessionHash, tokenEndsAtMs };
+      return { account, ...holder };
     } catch (error) {
       log.warn({ err: error }, 'a ticket cannot be redeemed');
       return 'unavailable';

@@ -16,7 +16,10 @@ const TABLES: Readonly<Record<string, Read>> = {
     SELECT id AS at, id, name, status, suspended_reason, created_at FROM accounts
     WHERE id = ${id} AND id > ${after}`,
   user: (id, after) => sql`
-    SELECT id AS at, id, email, email_verified_at, created_at, last_sign_in_at FROM users
+    SELECT id AS at, id, email, role, email_verified_at, created_at, last_sign_in_at FROM users
+    WHERE account_id = ${id} AND id > ${after} ORDER BY id LIMIT ${PAGE_ROWS}`,
+  invitation: (id, after) => sql`
+    SELECT id AS at, id, email, role, mails, created_at, created_by, expires_at FROM invitations
     WHERE account_id = ${id} AND id > ${after} ORDER BY id LIMIT ${PAGE_ROWS}`,
   subscription: (id, after) => sql`
     SELECT account_id AS at, tier, status, period_end, cancel_at_period_end, next_tier,

@@ -35,6 +35,7 @@ const NOTHING = {
   sessions: 0,
   mail_tokens: 0,
   stream_tickets: 0,
+  invitations: 0,
   sign_in_networks: 0,
 };
 

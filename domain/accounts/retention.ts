@@ -48,7 +48,10 @@ const pruneService =
     LIMIT ${limit} FOR UPDATE SKIP LOCKED))`;
 
 const pruneExpired =
-  (table: 'sessions' | 'mail_tokens' | 'stream_tickets', isOver = sql`expires_at <= now()`) =>
+  (
+    table: 'sessions' | 'mail_tokens' | 'stream_tickets' | 'invitations',
+    isOver = sql`expires_at <= now()`,
+  ) =>
   (limit: number) =>
     sql`
   DELETE FROM ${sql.table(table)} WHERE hash IN (
@@ -85,6 +88,7 @@ const PRUNES = {
   ),
   mail_tokens: pruneExpired('mail_tokens'),
   stream_tickets: pruneExpired('stream_tickets'),
+  invitations: pruneExpired('invitations', sql`expires_at <= now() - interval '7 days'`),
   sign_in_networks: (limit: number) => sql`
     DELETE FROM sign_in_networks WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM sign_in_networks

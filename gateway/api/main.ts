@@ -42,6 +42,8 @@ import { NOTICES_REFRESH_MS, OLDEST_REFRESH_MS, SERVICE_HISTORY_REFRESH_MS } fro
 import { authenticationRoutes } from './manager/authentication-routes.ts';
 import { checkRoutes } from './manager/check-routes.ts';
 import { openDedicated } from './manager/dedicated-sockets.ts';
+import { invitationRoutes } from './manager/invitation-routes.ts';
+import { memberRoutes } from './manager/member-routes.ts';
 import { dedicatedSocketRoutes } from './manager/stream-routes.ts';
 import { watchLatestLag } from './pills/latest-lag.ts';
 import { latestRoute } from './pills/latest-route.ts';
@@ -213,6 +215,8 @@ function openApp(
         ...healthRoutes(view.isReady),
         ...securityTxtRoutes(config.securityContact, addresses.api),
         ...accountRoutes(accounts),
+        ...memberRoutes(accounts),
+        ...invitationRoutes(accounts),
         ...dedicatedSocketRoutes(dedicated),
         ...authenticationRoutes({ schemes, policy: config.egress.policy }),
         ...checkRoutes({ authenticator, schemes, publicUrl }),

@@ -195,6 +195,17 @@ export interface Tables {
     owner_until: Date | null;
     file: string | null;
   };
+  invitations: {
+    id: string;
+    account_id: string;
+    email: string;
+    role: 'owner' | 'admin' | 'developer' | 'billing' | 'read_only';
+    hash: Buffer;
+    mails: Defaulted<number>;
+    created_at: Defaulted<Date>;
+    created_by: string;
+    expires_at: Date;
+  };
   latency_hours: {
     hour: Date;
     channel: 'stream' | 'webhook';
@@ -298,6 +309,7 @@ export interface Tables {
     session_hash: Buffer | null;
     scheme_id: string | null;
     credential_ends_at: Date | null;
+    role: string | null;
   };
   subscriptions: {
     account_id: string;
@@ -361,6 +373,7 @@ export interface Tables {
     email_verified_at: Date | null;
     created_at: Defaulted<Date>;
     last_sign_in_at: Date | null;
+    role: Defaulted<'owner' | 'admin' | 'developer' | 'billing' | 'read_only'>;
   };
   webhook_deliveries: {
     id: GeneratedAlways<string>;

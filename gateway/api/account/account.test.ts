@@ -275,6 +275,14 @@ describe('another account’s object does not exist', () => {
       stranger: jack,
       body: { secret: 'accepted' },
     },
+    'PATCH /api/manager/members/:id': {
+      own: memberOfInes,
+      stranger: jack,
+      body: { role: 'read_only' },
+    },
+    'DELETE /api/manager/members/:id': { own: memberOfInes, stranger: jack },
+    'POST /api/manager/invitations/:id/resend': { own: invitationOfInes, stranger: jack },
+    'DELETE /api/manager/invitations/:id': { own: invitationOfInes, stranger: jack },
     'GET /api/exports/:id': { own: exportOfAlice },
     'DELETE /api/exports/:id': { own: exportOfAlice },
     'GET /api/webhooks/:id': { own: webhookOfAlice },
@@ -377,6 +385,15 @@ describe('another account’s object does not exist', () => {
     const scheme = { name: `desk ${randomBytes(4).toString('hex')}`, algorithm: 'hmac-sha256' };
     const to = '/api/manager/authentication/signature-schemes';
     return (await ines.send('POST', to, scheme)).body.scheme.id;
+  }
+  async function memberOfInes(): Promise<string> {
+    return (await (await institutional('ines')).send('GET', '/api/session')).body.user.id;
+  }
+  async function invitationOfInes(): Promise<string> {
+    const ines = await institutional('ines');
+    const email = `${randomBytes(6).toString('hex')}@example.com`;
+    const invited = { email, role: 'developer' };
+    return (await ines.send('POST', '/api/manager/invitations', invited)).body.id;
   }
   async function keyOfInes(): Promise<string> {
     return (await makeKey(await institutional('ines'))).record.id;

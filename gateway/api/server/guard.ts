@@ -167,7 +167,7 @@ function admitCaller({ meter, unmetered }: GuardDeps, visit: Visit, caller: Call
   const isMetered = rule.isMetered && waiver === undefined;
   const refusal =
     (isMetered ? undefined : unmetered.ofAccount(account)) ??
-    refusalOf(rule, account, key) ??
+    refusalOf(rule, caller) ??
     (waiver === 'free' ? undefined : waiver) ??
     (session === undefined ? undefined : factorRefusal(rule, session));
   if (refusal === undefined && isMetered) {

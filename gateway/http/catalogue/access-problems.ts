@@ -199,6 +199,23 @@ export const ACCESS_PROBLEMS = problemTypes({
     meaning: 'The key does not have the scope in `needs`.',
     remedy: 'Use a key that has this scope, or add the scope at PATCH /api/keys/{id} by session.',
   },
+  permission_missing: {
+    status: 403,
+    title: 'Your role does not permit this',
+    meaning:
+      'You act for the account in the role `role`, which lacks the permission in `permission`.',
+    remedy:
+      'Ask a member with one of the `roles` to do this, or an owner to change your role at PATCH ' +
+      '/api/manager/members/{id}.',
+  },
+  membership_inactive: {
+    status: 403,
+    title: 'Only owners have access now',
+    meaning:
+      'The tier of the account has no API manager, so members besides its owners have no access. ' +
+      'Nothing was deleted.',
+    remedy: 'Ask an owner to subscribe to a tier with the API manager.',
+  },
   subscription_required: {
     status: 403,
     title: 'A subscription is required',

@@ -6,7 +6,9 @@ export const ACCOUNT_PROBLEMS = problemTypes({
     status: 400,
     title: 'The token is no longer valid',
     meaning: 'The token from the mail is unknown, already used, or too old.',
-    remedy: 'Request another mail at POST /api/users/verify/resend or POST /api/password/reset.',
+    remedy:
+      'Request another mail at POST /api/users/verify/resend or POST /api/password/reset; ask for ' +
+      'another invitation.',
   },
   billing_event_invalid: {
     status: 400,
@@ -37,6 +39,12 @@ export const ACCOUNT_PROBLEMS = problemTypes({
     title: 'No room for another key',
     meaning: 'The account has the maximum number of live keys.',
     remedy: 'Revoke an unused key at DELETE /api/keys/{id}.',
+  },
+  member_limit: {
+    status: 409,
+    title: 'No room for another member',
+    meaning: 'Members and open invitations together have reached the limit, `limit`.',
+    remedy: 'Remove a member or revoke an invitation at /api/manager/members.',
   },
   scheme_limit: {
     status: 409,

@@ -1,3 +1,4 @@
+import type { Role } from '../../../domain/access/roles.ts';
 import type { Tier } from '../../../domain/access/tiers.ts';
 
 /** The identity of a connection, and the rights of its account. Times are Unix ms. */
@@ -8,6 +9,8 @@ export interface Principal {
   readonly keyId: string | undefined;
   /** The sign-in that the connection depends on; undefined with a key. */
   readonly sessionHash: Buffer | undefined;
+  /** Role of the user who signed in; undefined with a key. */
+  readonly role?: Role | undefined;
   /** When the token ends that opened the connection; undefined if none did. */
   readonly tokenEndsAtMs?: number | undefined;
   /** `pil_live_…ab12`, the name of a scheme, or `session`. */
