@@ -25,6 +25,7 @@ const FILES = {
   counter: 'domain/access/quota-counter.ts',
   database: 'lib/postgres/database.ts',
   dedicated: 'gateway/dedicated/limits.ts',
+  desks: 'domain/desks/desks.ts',
   deliveries: 'domain/webhooks/deliveries/stored-messages.ts',
   endpoints: 'domain/webhooks/endpoints/endpoint-operations.ts',
   exports: 'gateway/api/exports/limits.ts',

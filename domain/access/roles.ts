@@ -26,6 +26,8 @@ export const PERMISSIONS = {
   'members:change': MANAGES,
   'keys:read': READS,
   'keys:change': DEVELOPS,
+  'desks:read': READS,
+  'desks:change': MANAGES,
   'schemes:read': READS,
   'schemes:change': MANAGES,
   'sockets:read': READS,

@@ -91,6 +91,8 @@ async function fullAccount() {
     VALUES (${newId('inv')}, ${id}, 'x@y.z', 'admin', ${Buffer.from(id)}, 'test', now())`.execute(
     db,
   );
+  await sql`INSERT INTO desks (id, account_id, name, created_by)
+    VALUES (${newId('dsk')}, ${id}, 'tokyo', 'test')`.execute(db);
   await sql`INSERT INTO exports
       (id, account_id, created_by, request, epoch, position, rows_estimated)
     VALUES (${newId('exp')}, ${id}, 'test', '{}', 'k', 'k:', 0)`.execute(db);

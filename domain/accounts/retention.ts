@@ -64,6 +64,11 @@ const pruneExpired =
 const PRUNES = {
   usage_days: pruneUsage('usage_days'),
   usage_calls: pruneUsage('usage_calls'),
+  desk_usage_days: (limit: number) => sql`
+    DELETE FROM desk_usage_days WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM desk_usage_days
+      WHERE day <= (SELECT (quota_now() AT TIME ZONE 'UTC')::date - ${USAGE_KEPT_DAYS}::int)
+      LIMIT ${limit} FOR UPDATE SKIP LOCKED))`,
   // In the database, because the anchors of the hash chains move in the same transaction.
   usage_hours: (limit: number) => sql`
     DELETE FROM usage_hours WHERE ctid = ANY (ARRAY(

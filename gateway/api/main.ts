@@ -7,6 +7,7 @@ import { createSeal } from '../../domain/access/sealing.ts';
 import { startSecurityLog } from '../../domain/accounts/security-log.ts';
 import { openAuthenticator } from '../../domain/authentication/open-authenticator.ts';
 import { createSchemes } from '../../domain/authentication/schemes.ts';
+import { createDesks } from '../../domain/desks/desks.ts';
 import {
   checkOverridesFile,
   openOverridesFile,
@@ -42,6 +43,7 @@ import { NOTICES_REFRESH_MS, OLDEST_REFRESH_MS, SERVICE_HISTORY_REFRESH_MS } fro
 import { authenticationRoutes } from './manager/authentication-routes.ts';
 import { checkRoutes } from './manager/check-routes.ts';
 import { openDedicated } from './manager/dedicated-sockets.ts';
+import { deskRoutes } from './manager/desk-routes.ts';
 import { invitationRoutes } from './manager/invitation-routes.ts';
 import { memberRoutes } from './manager/member-routes.ts';
 import { dedicatedSocketRoutes } from './manager/stream-routes.ts';
@@ -217,6 +219,7 @@ function openApp(
         ...accountRoutes(accounts),
         ...memberRoutes(accounts),
         ...invitationRoutes(accounts),
+        ...deskRoutes(createDesks(db)),
         ...dedicatedSocketRoutes(dedicated),
         ...authenticationRoutes({ schemes, policy: config.egress.policy }),
         ...checkRoutes({ authenticator, schemes, publicUrl }),

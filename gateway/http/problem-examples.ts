@@ -31,6 +31,7 @@ export const EXAMPLE_MEMBERS: Readonly<Partial<Record<ProblemCode, object>>> = {
     ],
   },
   webhook_backlog_full: { limit: 10_000 },
+  symbol_refused: { desk: 'tokyo', symbols: ['0700.HK'] },
   permission_missing: {
     role: 'developer',
     permission: 'members:change',
@@ -38,6 +39,7 @@ export const EXAMPLE_MEMBERS: Readonly<Partial<Record<ProblemCode, object>>> = {
   },
   membership_inactive: { role: 'developer' },
   member_limit: { limit: 100 },
+  desk_limit: { limit: 50 },
   scope_missing: { needs: 'read', has: ['stream'] },
   no_pill: { detail: 'No pill of 9999.T was ever received.', position: 'k7f3:0-95,3-140' },
   grant_invalid: { detail: 'The grant expired at 2026-11-21T01:02:03Z.' },

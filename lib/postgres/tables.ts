@@ -64,6 +64,7 @@ export interface Tables {
     last_used_address: string | null;
     pepper: Defaulted<number>;
     secret_refused: Defaulted<boolean>;
+    desk_id: string | null;
   };
   attempts: {
     key: Buffer;
@@ -171,6 +172,26 @@ export interface Tables {
     created_by: string;
     replaced_by: string | null;
     expires_at: Date | null;
+    removed_at: Date | null;
+  };
+  desk_usage_days: {
+    desk_id: string;
+    day: Day;
+    used: Defaulted<Big>;
+  };
+  desks: {
+    id: string;
+    account_id: string;
+    name: string;
+    calls_per_day: number | null;
+    rate_per_s: number | null;
+    rate_burst: number | null;
+    connections_max: number | null;
+    symbols: string[] | null;
+    allow_cidrs: Defaulted<string[]>;
+    expires_at: Date | null;
+    created_at: Defaulted<Date>;
+    created_by: string;
     removed_at: Date | null;
   };
   exports: {
@@ -300,6 +321,7 @@ export interface Tables {
     queue_ms: number;
     queue_bytes: Big;
     end_asked_at: Date | null;
+    desk_id: string | null;
   };
   stream_tickets: {
     hash: Buffer;

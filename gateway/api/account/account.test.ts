@@ -275,6 +275,9 @@ describe('another account’s object does not exist', () => {
       stranger: jack,
       body: { secret: 'accepted' },
     },
+    'GET /api/manager/desks/:name': { own: deskOfInes, stranger: jack },
+    'GET /api/manager/desks/:name/usage': { own: deskOfInes, stranger: jack },
+    'DELETE /api/manager/desks/:name': { own: deskOfInes, stranger: jack },
     'PATCH /api/manager/members/:id': {
       own: memberOfInes,
       stranger: jack,
@@ -324,6 +327,8 @@ describe('another account’s object does not exist', () => {
   };
   /** Routes whose parameter is not an object of an account. */
   const PUBLIC = [
+    // Creates the own desk of this name.
+    'PUT /api/manager/desks/:name',
     'GET /api/exports/:id/file',
     'GET /problems/:name',
     'POST /api/billing/events/:provider',
@@ -385,6 +390,11 @@ describe('another account’s object does not exist', () => {
     const scheme = { name: `desk ${randomBytes(4).toString('hex')}`, algorithm: 'hmac-sha256' };
     const to = '/api/manager/authentication/signature-schemes';
     return (await ines.send('POST', to, scheme)).body.scheme.id;
+  }
+  async function deskOfInes(): Promise<string> {
+    const name = `desk_${randomBytes(6).toString('hex')}`.replace('_', '-');
+    await (await institutional('ines')).send('PUT', `/api/manager/desks/${name}`, {});
+    return name;
   }
   async function memberOfInes(): Promise<string> {
     return (await (await institutional('ines')).send('GET', '/api/session')).body.user.id;

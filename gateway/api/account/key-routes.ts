@@ -16,6 +16,7 @@ import { noTierRefusal } from '../server/authorize.ts';
 import { callerOf, requesterOf } from '../server/caller.ts';
 import { bodyFault, refuseBody } from '../server/json-body.ts';
 import {
+  DeskName,
   idOf,
   lineOf,
   MaybeTime,
@@ -42,6 +43,7 @@ const Key = Type.Object({
   allow_cidrs: Type.Array(Type.String({ examples: ['203.0.113.0/24'] }), {
     description: 'Empty = any address',
   }),
+  desk: orNull(Type.String(), 'Desk whose limits hold for the key'),
   live: Type.Boolean({ examples: [true] }),
   created_at: Time,
   expires_at: MaybeTime,
@@ -159,6 +161,7 @@ function createKey(keys: Keys): RouteOptions {
         scopes: Type.Optional(Scopes),
         expires_at: Type.Optional(timeOf('When the key ends')),
         allow_cidrs: Type.Optional(Networks),
+        desk: Type.Optional(DeskName),
       },
       STRICT,
     ),

@@ -273,6 +273,7 @@ describe('a session that has not proved the second factor for 10 minutes', () =>
     'POST /api/subscription/resume',
     'POST /api/webhooks',
     'POST /api/webhooks/{id}/rotate-secret',
+    'PUT /api/manager/desks/{name}',
   ];
 
   test('cannot change keys, secrets, payment or the account; any proof lasts 10 minutes', async () => {

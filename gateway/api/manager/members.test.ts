@@ -314,6 +314,8 @@ describe('what each role may do', () => {
         ...['GET /api/analytics/states', 'GET /api/analytics/summary'],
         ...['GET /api/exports', 'GET /api/exports/{id}', 'GET /api/keys', 'GET /api/keys/{id}'],
         ...['GET /api/manager/authentication', 'GET /api/manager/authentication/schemes/{id}'],
+        ...['GET /api/manager/desks', 'GET /api/manager/desks/{name}'],
+        ...['GET /api/manager/desks/{name}/usage'],
         ...['GET /api/manager/streams', 'GET /api/manager/streams/{name}'],
         ...['GET /api/market/verify', 'GET /api/pills', 'GET /api/pills/latest'],
         ...['GET /api/stream/sessions', 'GET /api/symbols', 'GET /api/webhooks'],
@@ -353,7 +355,8 @@ describe('what each role may do', () => {
         ...['POST /api/manager/authentication/schemes/{id}/trial'],
         ...['POST /api/manager/authentication/signature-schemes'],
         ...['POST /api/manager/authentication/token-schemes'],
-        ...['POST /api/manager/invitations/{id}/resend'],
+        ...['POST /api/manager/invitations/{id}/resend', 'PUT /api/manager/desks/{name}'],
+        ...['DELETE /api/manager/desks/{name}'],
       ],
     ],
     [
@@ -410,6 +413,7 @@ describe('what each role may do', () => {
         const [method, to] = route.split(' ') as [string, string];
         const prefix = /\/(\w+)\/\{(?:id|name)\}/.exec(to)?.[1] ?? '';
         const path = to
+          .replace('/desks/{name}', '/desks/tokyo')
           .replace(/\{(?:id|name)\}/, `${PREFIXES[prefix] ?? ''}_aaaaaaaaaaaa`)
           .replace('{message_id}', 'msg_none');
         // A body that no route accepts, so that what a role permits has no effect.

@@ -9,6 +9,7 @@ import type { ProblemCode } from '../../http/problem-catalogue.ts';
 import { problemAnswers } from '../../http/problem-documents.ts';
 import { API_VERSION } from '../../http/problems.ts';
 import { type AccessRule, type AccountRule, needsCsrfToken, OPEN } from './access-rule.ts';
+import { isOfSymbols } from './desk-symbols.ts';
 import { REFERENCE_PATH, referencePage } from './reference-page.ts';
 import { sessionCookieName } from './session-cookie.ts';
 
@@ -232,6 +233,7 @@ function problemsOfRule(rule: AccessRule, methods: readonly string[]): ProblemCo
     'accounts_unavailable',
     ...(byKey ? (['address_refused'] as const) : []),
     ...(byKey && rule.scope !== 'any' ? (['scope_missing'] as const) : []),
+    ...(byKey && isOfSymbols(rule) ? (['symbol_refused'] as const) : []),
     ...(bySession && methods.some((method) => needsCsrfToken(rule, method))
       ? (['csrf_token_invalid'] as const)
       : []),

@@ -32,6 +32,7 @@ const ROUTES = {
     'DELETE /api/account',
     'DELETE /api/keys/{id}',
     'DELETE /api/manager/authentication/schemes/{id}',
+    'DELETE /api/manager/desks/{name}',
     'DELETE /api/manager/invitations/{id}',
     'DELETE /api/manager/members/{id}',
     'DELETE /api/manager/streams/{name}',
@@ -45,6 +46,9 @@ const ROUTES = {
     'GET /api/keys/{id}',
     'GET /api/manager/authentication',
     'GET /api/manager/authentication/schemes/{id}',
+    'GET /api/manager/desks',
+    'GET /api/manager/desks/{name}',
+    'GET /api/manager/desks/{name}/usage',
     'GET /api/manager/members',
     'GET /api/manager/streams',
     'GET /api/manager/streams/{name}',
@@ -80,6 +84,7 @@ const ROUTES = {
     'POST /api/subscription/checkout',
     'POST /api/subscription/resume',
     'POST /api/webhooks/{id}/rotate-secret',
+    'PUT /api/manager/desks/{name}',
   ],
   generator: ['GET /api/generator/rejected', 'GET /api/generator/summary'],
   'any key': ['GET /api/account'],
@@ -244,6 +249,7 @@ async function call(name: string, key: string) {
     .replace('/keys/{id}', '/keys/key_000000000000')
     .replace('/checkouts/{id}', '/checkouts/chk_000000000000')
     .replace('/sessions/{id}', '/sessions/s_000000000000')
+    .replace('/desks/{name}', '/desks/tokyo')
     .replace('{name}', 'ded_000000000000')
     .replace('{provider}', 'test');
   const shown = Object.values(operations.get(name)!.requestBody?.content ?? {})[0];

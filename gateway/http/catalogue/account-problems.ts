@@ -46,6 +46,26 @@ export const ACCOUNT_PROBLEMS = problemTypes({
     meaning: 'Members and open invitations together have reached the limit, `limit`.',
     remedy: 'Remove a member or revoke an invitation at /api/manager/members.',
   },
+  desk_limit: {
+    status: 409,
+    title: 'No room for another desk',
+    meaning: 'The account has the maximum number of desks, `limit`.',
+    remedy: 'Remove an unused desk at DELETE /api/manager/desks/{name}.',
+  },
+  precondition_failed: {
+    status: 412,
+    title: 'The object is not as you know it',
+    meaning:
+      'The object has another entity tag than `If-Match` names, or exists although ' +
+      '`If-None-Match: *` says that it must not.',
+    remedy: 'Read the object again, and decide anew with its `ETag`.',
+  },
+  precondition_required: {
+    status: 428,
+    title: 'Say which state you change',
+    meaning: 'The object exists. Without `If-Match`, a change could undo one that you do not know.',
+    remedy: 'Read the object, and send its `ETag` as `If-Match`.',
+  },
   scheme_limit: {
     status: 409,
     title: 'No room for another authentication scheme',

@@ -165,6 +165,7 @@ function authenticateAccount(
         key?.tokenEndsAtMs ?? never,
         tierChangesAtMs(account, nowMs) ?? never,
       ),
+      desk: key?.desk,
       connectionsMax: TIERS[tier].streamConnections,
       symbolsMax: TIERS[tier].streamSymbols,
     },

@@ -1,3 +1,4 @@
+import type { DeskAccess } from '../../../domain/access/account-access.ts';
 import type { Role } from '../../../domain/access/roles.ts';
 import type { Tier } from '../../../domain/access/tiers.ts';
 
@@ -18,5 +19,12 @@ export interface Principal {
   /** When the key, the token or the subscription expires. */
   readonly endsAtMs: number;
   readonly connectionsMax: number;
+  /** Desk of the key, whose limits hold too; undefined = none. */
+  readonly desk?: Pick<DeskAccess, 'id' | 'name' | 'connectionsMax' | 'symbols'> | undefined;
   readonly symbolsMax: number;
+}
+
+/** Whether a connection may subscribe to a symbol, or to `*`. */
+export function maySee({ desk }: Pick<Principal, 'desk'>, symbol: string): boolean {
+  return desk?.symbols === undefined || desk.symbols.has(symbol);
 }
