@@ -73,6 +73,7 @@ const REQUEST_FAULT_CODES = {
   scopes_invalid: 'The scopes of the key were refused.',
   expires_at_invalid: 'The expiry of the key was refused.',
   allow_cidrs_invalid: 'The networks of the key were refused.',
+  desk_invalid: 'The account has no desk of this name.',
   overlap_s_invalid: 'The overlap of the keys was refused.',
   headers_required: 'The headers of the endpoint must be sent again with its new URL.',
   header_name_malformed: 'The name of the header is malformed.',

@@ -191,7 +191,7 @@ describe.skipIf(!isOurs).each(POSTGRES_ROLES)('the role of %s', (role) => {
 const READABLE: Partial<Record<PostgresRole, readonly string[]>> = {
   stream: [
     ...['access_changes', 'accounts', 'api_keys', 'authentication_nonces'],
-    ...['authentication_schemes', 'latency_hours', 'pepper_holders', 'security_events'],
+    ...['authentication_schemes', 'desks', 'latency_hours', 'pepper_holders', 'security_events'],
     ...['stream_processes', 'stream_sessions', 'stream_tickets', 'subscriptions'],
   ],
   webhooks: [

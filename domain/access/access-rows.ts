@@ -1,5 +1,5 @@
 import type { StatementPool } from '../../lib/postgres/statement-pool.ts';
-import type { AccountAccess, KeyAccess } from './account-access.ts';
+import type { AccountAccess, DeskAccess, KeyAccess } from './account-access.ts';
 import { type AllowList, parseAllowList } from './allow-list.ts';
 import type { Scope } from './scopes.ts';
 import type { Tier } from './tiers.ts';
@@ -7,7 +7,8 @@ import type { Tier } from './tiers.ts';
 /** A key with its account, whether or not the key is still valid. */
 export interface FoundKey {
   readonly key: KeyAccess;
-  readonly allowList: AllowList;
+  /** Networks of the key and of its desk: an address must be in both. */
+  readonly allowLists: readonly AllowList[];
   readonly isRevoked: boolean;
   /** Version of the pepper that the hash was made under. */
   readonly pepper: number;
@@ -34,7 +35,22 @@ export interface AccountAccessRow {
   readonly next_tier: Tier | null;
 }
 
-interface KeyAccessRow extends AccountAccessRow {
+/** A row of `DESK_COLUMNS`. */
+export interface DeskRow {
+  /** null = the key belongs to no desk; then the columns below are null too. */
+  readonly desk_id: string | null;
+  readonly desk_name: string;
+  readonly desk_calls: number | null;
+  readonly desk_rate: number | null;
+  readonly desk_burst: number | null;
+  readonly desk_connections: number | null;
+  readonly desk_symbols: readonly string[] | null;
+  readonly desk_cidrs: readonly string[] | null;
+  readonly desk_expires_at: Date | null;
+  readonly desk_removed_at: Date | null;
+}
+
+interface KeyAccessRow extends AccountAccessRow, DeskRow {
   readonly key_id: string;
   readonly hint: string;
   readonly scopes: readonly Scope[];
@@ -52,10 +68,18 @@ export const ACCOUNT_COLUMNS = `
   s.tier, s.status AS subscription_status, s.past_due_since, s.period_end, s.cancel_at_period_end,
   s.next_tier`;
 
+/** Columns of `DeskRow`, of desks `d`, which are joined to keys `k`. */
+export const DESK_COLUMNS = `
+  d.id AS desk_id, d.name AS desk_name, d.calls_per_day AS desk_calls, d.rate_per_s AS desk_rate,
+  d.rate_burst AS desk_burst, d.connections_max AS desk_connections, d.symbols AS desk_symbols,
+  d.allow_cidrs AS desk_cidrs, d.expires_at AS desk_expires_at, d.removed_at AS desk_removed_at`;
+export const JOIN_DESK = 'LEFT JOIN desks d ON d.id = k.desk_id';
+
 const READ_KEY = `
   SELECT k.id AS key_id, k.hint, k.scopes, k.allow_cidrs, k.expires_at, k.revoked_at, k.pepper,
-    k.secret_refused, ${ACCOUNT_COLUMNS}
+    k.secret_refused, ${DESK_COLUMNS}, ${ACCOUNT_COLUMNS}
   FROM api_keys k
+  ${JOIN_DESK}
   JOIN accounts a ON a.id = k.account_id
   LEFT JOIN subscriptions s ON s.account_id = a.id`;
 
@@ -79,14 +103,35 @@ export async function findKey(
       id: row.key_id,
       hint: row.hint,
       scopes: row.scopes,
-      expiresAtMs: row.expires_at?.getTime(),
+      expiresAtMs: earliestMs(row.expires_at, row.desk_expires_at),
       account: accountAccessOf(row),
+      desk: deskAccessOf(row),
     },
-    allowList: parseAllowList(row.allow_cidrs),
-    isRevoked: row.revoked_at !== null,
+    allowLists: [row.allow_cidrs, row.desk_cidrs ?? []].map(parseAllowList),
+    isRevoked: row.revoked_at !== null || row.desk_removed_at !== null,
     pepper: row.pepper,
     isSecretRefused: row.keys_refused || row.secret_refused,
   };
+}
+
+/** The desk of a key; undefined = none. */
+export function deskAccessOf(row: DeskRow): DeskAccess | undefined {
+  if (row.desk_id === null) return undefined;
+  const { desk_rate: perS, desk_burst: burst } = row;
+  return {
+    id: row.desk_id,
+    name: row.desk_name,
+    callsPerDay: row.desk_calls ?? undefined,
+    rate: perS === null || burst === null ? undefined : { perS, burst },
+    connectionsMax: row.desk_connections ?? undefined,
+    symbols: row.desk_symbols === null ? undefined : new Set(row.desk_symbols),
+  };
+}
+
+/** The earliest of several times, Unix ms; undefined = never. */
+export function earliestMs(...times: readonly (Date | null)[]): number | undefined {
+  const ends = times.flatMap((time) => time?.getTime() ?? []);
+  return ends.length === 0 ? undefined : Math.min(...ends);
 }
 
 /** Reads an account's access. @throws any database error */

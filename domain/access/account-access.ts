@@ -1,3 +1,4 @@
+import type { Role } from './roles.ts';
 import type { Scope } from './scopes.ts';
 import type { Tier } from './tiers.ts';
 
@@ -32,6 +33,17 @@ export interface AccountAccess {
   readonly keysRefused?: boolean | undefined;
 }
 
+/** The limits of a desk, besides those of its account; undefined = the account's. */
+export interface DeskAccess {
+  readonly id: string;
+  readonly name: string;
+  readonly callsPerDay: number | undefined;
+  /** Calls per second and burst, per process. */
+  readonly rate: { readonly perS: number; readonly burst: number } | undefined;
+  readonly connectionsMax: number | undefined;
+  readonly symbols: ReadonlySet<string> | undefined;
+}
+
 /**
  * A known key that was neither revoked nor expired when it was identified, or the authentication
  * scheme that accepted a signature or token in place of a key.
@@ -46,6 +58,8 @@ export interface KeyAccess {
   /** When the token ends that was accepted; undefined = there is none. */
   readonly tokenEndsAtMs?: number | undefined;
   readonly account: AccountAccess;
+  /** Desk that the key belongs to; undefined = none. */
+  readonly desk?: DeskAccess | undefined;
 }
 
 /** The result of identifying a key. The client gets one answer for
@@ -77,6 +91,8 @@ export interface TicketHolder {
   readonly keyId: string | undefined;
   /** The sign-in that requested the ticket: the socket ends when the sign-in ends. */
   readonly sessionHash?: Buffer | undefined;
+  /** Role of the user who signed in; undefined with a key. */
+  readonly role?: Role | undefined;
   /** When the token ends that requested the ticket, and the socket with it. */
   readonly tokenEndsAtMs?: number | undefined;
 }
@@ -90,12 +106,21 @@ export interface Allowance {
   readonly resetS: number;
 }
 
+/** Whose limit a call has reached. */
+export type LimitOwner = 'account' | 'desk';
+
 /** The result for a call whose key and tier were accepted. `daily`: undefined = no daily limit. */
 export type MeterVerdict =
   | { readonly kind: 'granted'; readonly burst: Allowance; readonly daily: Allowance | undefined }
-  | { readonly kind: 'rate_limited'; readonly burst: Allowance; readonly retryAfterS: number }
+  | {
+      readonly kind: 'rate_limited';
+      readonly of: LimitOwner;
+      readonly burst: Allowance;
+      readonly retryAfterS: number;
+    }
   | {
       readonly kind: 'quota_exceeded';
+      readonly of: LimitOwner;
       readonly burst: Allowance;
       readonly daily: Allowance;
       readonly used: number;
@@ -106,6 +131,8 @@ export type MeterVerdict =
 
 export interface MeteredCall {
   readonly account: AccountAccess;
+  /** Desk of the key, whose limits hold too. */
+  readonly desk?: DeskAccess | undefined;
   readonly keyId: string;
   /** Method and path pattern, e.g. `GET /api/pills/latest`. */
   readonly endpoint: string;

@@ -1,4 +1,4 @@
-import type { Allowance, MeteredCall, MeterVerdict } from './account-access.ts';
+import type { Allowance, LimitOwner, MeteredCall, MeterVerdict } from './account-access.ts';
 import type { DayWindow } from './daily-usage-cache.ts';
 
 /** A call that waits for its count. */
@@ -8,25 +8,32 @@ export interface WaitingCall {
   readonly resolve: (taken: MeterVerdict) => void;
 }
 
-/** Waiting calls of one account, in order of arrival. */
+/** Waiting calls of one account and desk, in order of arrival. */
 export interface CallQueue {
-  /** The limit of the latest call: an account's limit may change. */
-  limit: number;
+  /** The limits of the latest call, which may change; undefined = none. */
+  limit: number | undefined;
+  deskLimit: number | undefined;
   calls: WaitingCall[];
+}
+
+/** The limit that a queue reaches first, and its count after these calls. */
+export interface ReachedLimit {
+  readonly of: LimitOwner;
+  readonly limit: number;
+  readonly used: number;
 }
 
 /**
  * Answers all calls of a queue: the first `granted` pass, the others are over the limit.
- * @param used the account's count after these calls
  * @returns the calls that passed
  */
 export function answerCalls(
   queue: CallQueue,
   granted: number,
-  used: number,
+  { of, limit, used }: ReachedLimit,
   { windowS, resetS, resetsAt }: DayWindow,
 ): readonly WaitingCall[] {
-  const { calls, limit } = queue;
+  const { calls } = queue;
   queue.calls = [];
   for (let i = 0; i < calls.length; i += 1) {
     const { burst, resolve } = calls[i]!;
@@ -35,7 +42,7 @@ export function answerCalls(
       resolve({ kind: 'granted', burst, daily: { limit, remaining, windowS, resetS } });
     } else {
       const daily = { limit, remaining: 0, windowS, resetS };
-      resolve({ kind: 'quota_exceeded', burst, daily, used, resetsAt });
+      resolve({ kind: 'quota_exceeded', of, burst, daily, used, resetsAt });
     }
   }
   return granted < calls.length ? calls.slice(0, granted) : calls;

@@ -4,6 +4,7 @@ import {
   PAST_DUE_GRACE_MS,
   type SubscriptionAccess,
 } from './account-access.ts';
+import type { Role } from './roles.ts';
 import { type Capability, TIERS, type Tier, tierThatHas } from './tiers.ts';
 
 /**
@@ -38,6 +39,21 @@ export function boughtTierOf(
     return undefined;
   }
   return tierAt(subscription, nowMs);
+}
+
+/**
+ * Whether a member may act for the account now. Members besides owners need a tier with the API
+ * manager, also one that is suspended or unpaid: somebody must be able to pay. After a downgrade they
+ * lose access, and nothing is deleted.
+ */
+export function isMemberActive(
+  account: Pick<AccountAccess, 'subscription'>,
+  role: Role,
+  nowMs: number,
+): boolean {
+  if (role === 'owner') return true;
+  const tier = boughtTierOf(account, nowMs);
+  return tier !== undefined && TIERS[tier].capabilities.includes('api_manager');
 }
 
 /** Whether an account has any tier now. @param nowMs Unix ms */

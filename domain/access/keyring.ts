@@ -39,7 +39,7 @@ const KEYS_REFUSED: Identified = { kind: 'keys_refused' };
 interface KnownKey extends HashedKey {
   readonly identified: Extract<Identified, { kind: 'key' }>;
   readonly key: KeyAccess;
-  readonly allowList: AllowList;
+  readonly allowLists: readonly AllowList[];
   readonly isSecretRefused: boolean;
 }
 
@@ -263,10 +263,10 @@ function createRedeem({
     try {
       const redeemed = await redeemStreamTicket(pool, ticket);
       if (redeemed === undefined) return undefined;
-      const { accountId, keyId, sessionHash, tokenEndsAtMs } = redeemed;
+      const { accountId, ...holder } = redeemed;
       const account = await accountOfId(accountId);
       if (account === undefined || account === 'unavailable') return account;
-      return { account, keyId, sessionHash, tokenEndsAtMs };
+      return { account, ...holder };
     } catch (error) {
       log.warn({ err: error }, 'a ticket cannot be redeemed');
       return 'unavailable';
@@ -292,7 +292,9 @@ function unexpiredIn(
 function identifiedOf(outcome: KnownKey | Fault, address: string): Identified {
   if ('fault' in outcome) return { kind: 'refused', fault: outcome.fault };
   if (outcome.isSecretRefused) return KEYS_REFUSED;
-  return isAllowed(outcome.allowList, address) ? outcome.identified : ADDRESS_REFUSED;
+  return outcome.allowLists.every((list) => isAllowed(list, address))
+    ? outcome.identified
+    : ADDRESS_REFUSED;
 }
 
 function noteRefusal(answered: Identified, outcome: KnownKey | Fault, address: string): void {
@@ -308,11 +310,11 @@ function accountOf(found: FoundKey | undefined): string | undefined {
 
 function outcomeOf(record: FoundKey | undefined): KnownKey | Fault {
   if (record === undefined) return { fault: 'unknown' };
-  const { key, allowList, isRevoked, pepper, isSecretRefused } = record;
+  const { key, allowLists, isRevoked, pepper, isSecretRefused } = record;
   const { id: accountId } = key.account;
   if (isRevoked) return { fault: 'revoked', accountId };
   if (key.expiresAtMs !== undefined && Date.now() >= key.expiresAtMs) {
     return { fault: 'expired', accountId };
   }
-  return { identified: { kind: 'key', key }, key, allowList, pepper, isSecretRefused };
+  return { identified: { kind: 'key', key }, key, allowLists, pepper, isSecretRefused };
 }

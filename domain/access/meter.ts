@@ -1,6 +1,12 @@
 import type { Log } from '../../lib/log/log.ts';
 import { openDatabase } from '../../lib/postgres/database.ts';
-import type { AccountAccess, Allowance, MeteredCall, MeterVerdict } from './account-access.ts';
+import type {
+  AccountAccess,
+  Allowance,
+  DeskAccess,
+  MeteredCall,
+  MeterVerdict,
+} from './account-access.ts';
 import { tierAt } from './entitlement.ts';
 import { QuotaCounter } from './quota-counter.ts';
 import { openStatements } from './statements.ts';
@@ -36,17 +42,30 @@ export function openMeter(options: {
   const buckets = createTokenBuckets();
 
   return {
-    /** Counts one call of an account that has a tier. Synchronous without a daily limit. */
+    /** Counts one call of an account that has a tier, and of its desk. Synchronous without a daily limit. */
     take(call: MeteredCall): MeterVerdict | Promise<MeterVerdict> {
-      const { account } = call;
+      const { account, desk } = call;
       const plan = planOf(account);
       const nowMs = performance.now();
-      const burst = buckets.take(account.id, ...rateOf(account, plan), nowMs);
-      if (burst.retryAfterS > 0) {
-        return { kind: 'rate_limited', burst, retryAfterS: burst.retryAfterS };
+      // The desk first: what it has no room for takes nothing from the account.
+      const ofDesk =
+        desk?.rate === undefined
+          ? undefined
+          : buckets.take(desk.id, desk.rate.perS, desk.rate.burst, nowMs);
+      if (ofDesk !== undefined && ofDesk.retryAfterS > 0) {
+        const { retryAfterS } = ofDesk;
+        return { kind: 'rate_limited', of: 'desk', burst: ofDesk, retryAfterS };
       }
+      const ofAccount = buckets.take(account.id, ...rateOf(account, plan), nowMs);
+      if (ofAccount.retryAfterS > 0) {
+        const { retryAfterS } = ofAccount;
+        return { kind: 'rate_limited', of: 'account', burst: ofAccount, retryAfterS };
+      }
+      const burst = tighter(ofAccount, ofDesk);
       const limit = dailyLimitOf(account, plan);
-      if (limit !== undefined) return quotas.take(call, limit, burst, nowMs);
+      if (limit !== undefined || desk?.callsPerDay !== undefined) {
+        return quotas.take(call, limit, burst, nowMs);
+      }
       quotas.count(call, 1);
       return { kind: 'granted', burst, daily: undefined };
     },
@@ -57,16 +76,21 @@ export function openMeter(options: {
      * free. A count that is older than a second or missing is refreshed in the background; until
      * the answer a missing count is the whole limit.
      */
-    peek(account: AccountAccess): {
+    peek(
+      account: AccountAccess,
+      desk?: DeskAccess,
+    ): {
       readonly burst: Allowance;
       readonly daily: Allowance | undefined;
     } {
       const plan = planOf(account);
       const nowMs = performance.now();
       const limit = dailyLimitOf(account, plan);
+      const ofAccount = buckets.peek(account.id, ...rateOf(account, plan), nowMs);
+      const ofDesk = desk?.rate && buckets.peek(desk.id, desk.rate.perS, desk.rate.burst, nowMs);
       return {
-        burst: buckets.peek(account.id, ...rateOf(account, plan), nowMs),
-        daily: limit === undefined ? undefined : quotas.peek(account.id, limit, nowMs),
+        burst: tighter(ofAccount, ofDesk),
+        daily: quotas.peek(account.id, limit, desk, nowMs),
       };
     },
     async close(): Promise<void> {
@@ -74,6 +98,11 @@ export function openMeter(options: {
       await usage.close();
     },
   };
+}
+
+/** Of the limits of an account and of its desk, the one that a call reaches first. */
+function tighter(ofAccount: Allowance, ofDesk: Allowance | undefined): Allowance {
+  return ofDesk !== undefined && ofDesk.remaining <= ofAccount.remaining ? ofDesk : ofAccount;
 }
 
 /** Without a subscription (limits are only shown, no call is counted): the lowest plan. */

@@ -1,7 +1,7 @@
 import type { Log } from '../../lib/log/log.ts';
 import { backoffMs } from '../../lib/timing/backoff.ts';
-import type { Allowance, MeteredCall, MeterVerdict } from './account-access.ts';
-import { answerCalls, type CallQueue, refuseCalls } from './call-queue.ts';
+import type { Allowance, DeskAccess, MeteredCall, MeterVerdict } from './account-access.ts';
+import { answerCalls, type CallQueue, type ReachedLimit, refuseCalls } from './call-queue.ts';
 import { createDailyUsageCache } from './daily-usage-cache.ts';
 import { type CountEntry, createPendingCounts, takeFirst } from './pending-counts.ts';
 import type { Statements } from './statements.ts';
@@ -20,10 +20,11 @@ const COUNT_INTERVAL_MS = 250;
 /** Delay between two checks whether PostgreSQL is available again. */
 const PROBE = { firstMs: 50, maxMs: 1_000 };
 
-const TAKE = 'SELECT item, granted, used, day, reset_s FROM take_calls($1, $2, $3)';
+const TAKE =
+  'SELECT item, granted, used, day, reset_s, desk_used FROM take_calls($1, $2, $3, $4, $5)';
 
 interface Batch {
-  readonly queues: readonly (readonly [accountId: string, queue: CallQueue])[];
+  readonly queues: readonly (readonly [counter: string, queue: CallQueue])[];
   readonly counts: readonly CountEntry[];
   /** Arrival of the first call. */
   readonly oldestMs: number;
@@ -38,6 +39,17 @@ interface Row {
   readonly used: string;
   readonly day: string;
   readonly reset_s: number;
+  readonly desk_used: string | null;
+}
+
+/** Names what a call counts for: an account, or an account and one of its desks. */
+function counterOf(accountId: string, deskId: string | undefined): string {
+  return deskId === undefined ? accountId : `${accountId} ${deskId}`;
+}
+
+function partsOf(counter: string): readonly [accountId: string, deskId: string | undefined] {
+  const [accountId = '', deskId] = counter.split(' ');
+  return [accountId, deskId];
 }
 
 /**
@@ -85,26 +97,39 @@ export class QuotaCounter {
     this.#send({ queues: [], counts: [], oldestMs: performance.now(), abandoned: false });
   }
 
-  /** Counts a call of an account with a daily limit. @param nowMs `performance.now()` */
+  /**
+   * Counts a call of an account or desk with a daily limit.
+   * @param limit of the account; undefined = none
+   * @param nowMs `performance.now()`
+   */
   take(
     call: MeteredCall,
-    limit: number,
+    limit: number | undefined,
     burst: Allowance,
     nowMs: number,
   ): MeterVerdict | Promise<MeterVerdict> {
-    const exhausted = this.#cache.exhausted(call.account.id, limit, nowMs);
-    if (exhausted !== undefined) return { kind: 'quota_exceeded', burst, ...exhausted };
+    const { account, desk } = call;
+    for (const [of, id, most] of [
+      ['account', account.id, limit],
+      ['desk', desk?.id, desk?.callsPerDay],
+    ] as const) {
+      if (id === undefined || most === undefined) continue;
+      const exhausted = this.#cache.exhausted(id, most, nowMs);
+      if (exhausted !== undefined) return { kind: 'quota_exceeded', of, burst, ...exhausted };
+    }
     if (this.#isSuspended || this.#closed || this.#callsHeld >= CALLS_HELD_MAX) {
       return { kind: 'unavailable', burst };
     }
     return new Promise((resolve) => {
       if (this.#queues.size === 0) this.#oldestMs = nowMs;
-      let queue = this.#queues.get(call.account.id);
+      const counter = counterOf(account.id, desk?.id);
+      let queue = this.#queues.get(counter);
       if (queue === undefined) {
-        queue = { limit, calls: [] };
-        this.#queues.set(call.account.id, queue);
+        queue = { limit, deskLimit: undefined, calls: [] };
+        this.#queues.set(counter, queue);
       }
       queue.limit = limit;
+      queue.deskLimit = desk?.callsPerDay;
       queue.calls.push({ call, burst, resolve });
       this.#callsHeld += 1;
       this.#scheduleSend();
@@ -112,25 +137,39 @@ export class QuotaCounter {
   }
 
   /** Counts without a limit and without waiting: 1, or -1 to give a call back. */
-  count({ account, keyId, endpoint }: MeteredCall, calls: 1 | -1): void {
-    this.#counts.add(account.id, keyId, endpoint, calls);
+  count({ account, desk, keyId, endpoint }: MeteredCall, calls: 1 | -1): void {
+    this.#counts.add(counterOf(account.id, desk?.id), keyId, endpoint, calls);
     if (calls > 0) {
       this.#countSoon();
       return;
     }
     this.#cache.expire(account.id);
+    if (desk !== undefined) this.#cache.expire(desk.id);
     this.#countsDue = true;
     this.#scheduleSend();
   }
 
-  /** The last known count; if it is old or missing, it is refreshed in the background. */
-  peek(accountId: string, limit: number, nowMs: number): Allowance {
-    const { daily, isOld } = this.#cache.peek(accountId, limit, nowMs);
-    if (isOld) {
-      this.#counts.addTotal(accountId, 0);
+  /**
+   * The last known count of the limit that is reached first; if it is old or missing, it is
+   * refreshed in the background. @returns undefined = neither account nor desk has a limit
+   */
+  peek(
+    accountId: string,
+    limit: number | undefined,
+    desk: DeskAccess | undefined,
+    nowMs: number,
+  ): Allowance | undefined {
+    const known = [
+      ...(limit === undefined ? [] : [this.#cache.peek(accountId, limit, nowMs)]),
+      ...(desk?.callsPerDay === undefined
+        ? []
+        : [this.#cache.peek(desk.id, desk.callsPerDay, nowMs)]),
+    ];
+    if (known.some(({ isOld }) => isOld)) {
+      this.#counts.addTotal(counterOf(accountId, desk?.id), 0);
       this.#countSoon();
     }
-    return daily;
+    return known.map(({ daily }) => daily).sort((a, b) => a.remaining - b.remaining)[0];
   }
 
   /** Makes one attempt to send the remaining counts, then closes the statements. */
@@ -188,20 +227,7 @@ export class QuotaCounter {
       this.#suspend('PostgreSQL does not answer in time');
       this.#refuse(batch.queues);
     }, restMs);
-    const accounts: string[] = [];
-    const calls: number[] = [];
-    const limits: (number | null)[] = [];
-    for (const [accountId, queue] of batch.queues) {
-      accounts.push(accountId);
-      calls.push(queue.calls.length);
-      limits.push(queue.limit);
-    }
-    for (const [accountId, count] of batch.counts) {
-      accounts.push(accountId);
-      calls.push(count.calls);
-      limits.push(null);
-    }
-    this.#inFlight = this.#statements.run<Row>(TAKE, [accounts, calls, limits]).then((outcome) => {
+    this.#inFlight = this.#statements.run<Row>(TAKE, columnsOf(batch)).then((outcome) => {
       clearTimeout(deadline);
       this.#inFlight = undefined;
       if (outcome.kind === 'done') {
@@ -225,36 +251,35 @@ export class QuotaCounter {
 
   #answer({ queues, counts, abandoned }: Batch, rows: readonly Row[]): void {
     const nowMs = performance.now();
-    for (const { item, granted, used: usedText, day, reset_s: resetS } of rows) {
-      const used = Number(usedText);
+    for (const row of rows) {
+      const { item, granted, day, reset_s: resetS } = row;
       const queue = queues[item - 1];
-      const [accountId, count] = counts[item - 1 - queues.length] ?? [];
-      if (queue !== undefined) {
-        this.#cache.record(queue[0], { used, day, resetS }, nowMs);
-        if (abandoned) {
-          // Calls answered `unavailable` are given back: their answer came too late.
-          this.#counts.addTotal(queue[0], -granted);
-          this.#countsDue = true;
-        } else this.#answerQueue(queue[0], queue[1], granted, used, nowMs);
-      } else if (accountId !== undefined) {
-        this.#cache.record(accountId, { used, day, resetS }, nowMs);
-        // Fewer calls than requested are given back only when the day has changed.
-        if (granted === count!.calls) this.#usage.addTally(accountId, day, count!.tally);
+      const count = counts[item - 1 - queues.length];
+      const [counter] = queue ?? count ?? [];
+      if (counter === undefined) continue;
+      const [accountId, deskId] = partsOf(counter);
+      const of = { day, resetS };
+      this.#cache.record(accountId, { ...of, used: Number(row.used) }, nowMs);
+      if (deskId !== undefined) {
+        this.#cache.record(deskId, { ...of, used: Number(row.desk_used) }, nowMs);
       }
+      if (queue === undefined) {
+        // Fewer calls than requested are given back only when the day has changed.
+        const [, { calls, tally }] = count!;
+        if (granted === calls) this.#usage.addTally(accountId, day, tally);
+      } else if (abandoned) {
+        // Calls answered `unavailable` are given back: their answer came too late.
+        this.#counts.addTotal(counter, -granted);
+        this.#countsDue = true;
+      } else this.#answerQueue(accountId, queue[1], row, nowMs);
     }
     if (!abandoned) this.#refuse(queues);
   }
 
-  #answerQueue(
-    accountId: string,
-    queue: CallQueue,
-    granted: number,
-    used: number,
-    nowMs: number,
-  ): void {
+  #answerQueue(accountId: string, queue: CallQueue, row: Row, nowMs: number): void {
     const window = this.#cache.window(accountId, nowMs);
     this.#callsHeld -= queue.calls.length;
-    for (const { call } of answerCalls(queue, granted, used, window)) {
+    for (const { call } of answerCalls(queue, row.granted, reachedBy(queue, row), window)) {
       this.#usage.add(accountId, window.day, call.keyId, call.endpoint, 1);
     }
   }
@@ -279,4 +304,34 @@ export class QuotaCounter {
       this.#send({ queues: [], counts: [], oldestMs: performance.now(), abandoned: false });
     }, waitMs).unref();
   }
+}
+
+/** The arguments of `TAKE`. */
+function columnsOf({ queues, counts }: Batch): readonly unknown[] {
+  const items = [
+    ...queues.map(([counter, { calls, limit, deskLimit }]) => {
+      return { counter, calls: calls.length, limit, deskLimit };
+    }),
+    ...counts.map(([counter, { calls }]) => ({
+      counter,
+      calls,
+      limit: undefined,
+      deskLimit: undefined,
+    })),
+  ];
+  return [
+    items.map(({ counter }) => partsOf(counter)[0]),
+    items.map(({ calls }) => calls),
+    items.map(({ limit }) => limit ?? null),
+    items.map(({ counter }) => partsOf(counter)[1] ?? null),
+    items.map(({ deskLimit }) => deskLimit ?? null),
+  ];
+}
+
+/** Of the limits of an account and of its desk, the one with fewer calls left. */
+function reachedBy({ limit, deskLimit }: CallQueue, row: Row): ReachedLimit {
+  const none = Number.POSITIVE_INFINITY;
+  const ofAccount = { of: 'account', limit: limit ?? none, used: Number(row.used) } as const;
+  const ofDesk = { of: 'desk', limit: deskLimit ?? none, used: Number(row.desk_used) } as const;
+  return ofDesk.limit - ofDesk.used < ofAccount.limit - ofAccount.used ? ofDesk : ofAccount;
 }

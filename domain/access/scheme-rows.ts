@@ -1,5 +1,14 @@
 import type { StatementPool } from '../../lib/postgres/statement-pool.ts';
-import { ACCOUNT_COLUMNS, type AccountAccessRow, accountAccessOf } from './access-rows.ts';
+import {
+  ACCOUNT_COLUMNS,
+  type AccountAccessRow,
+  accountAccessOf,
+  DESK_COLUMNS,
+  type DeskRow,
+  deskAccessOf,
+  earliestMs,
+  JOIN_DESK,
+} from './access-rows.ts';
 import type { KeyAccess } from './account-access.ts';
 import { type AllowList, isAllowed, parseAllowList } from './allow-list.ts';
 import { hasScope, type Scope } from './scopes.ts';
@@ -41,7 +50,7 @@ export interface FoundScheme {
   readonly allowLists: readonly AllowList[];
 }
 
-interface SchemeRow extends AccountAccessRow {
+interface SchemeRow extends AccountAccessRow, DeskRow {
   readonly id: string;
   readonly name: string;
   readonly kind: 'signature' | 'token';
@@ -69,10 +78,12 @@ const READ = `
   SELECT x.id, x.name, x.kind, x.algorithms, x.public_key, x.sealed, x.issuer, x.jwks_url,
     x.scope_claim, x.scope_map, x.scopes, x.allow_cidrs, x.expires_at, x.trial_until, x.is_on,
     x.removed_at, x.key_id, k.scopes AS key_scopes, k.allow_cidrs AS key_cidrs,
-    k.expires_at AS key_expires_at, k.revoked_at AS key_revoked_at, ${ACCOUNT_COLUMNS}
+    k.expires_at AS key_expires_at, k.revoked_at AS key_revoked_at, ${DESK_COLUMNS},
+    ${ACCOUNT_COLUMNS}
   FROM authentication_schemes x
   JOIN accounts a ON a.id = x.account_id
   LEFT JOIN api_keys k ON k.id = x.key_id
+  ${JOIN_DESK}
   LEFT JOIN subscriptions s ON s.account_id = a.id
   WHERE x.id = $1`;
 
@@ -83,21 +94,21 @@ export async function findScheme(
 ): Promise<FoundScheme | undefined> {
   const [row] = await pool.query<SchemeRow>(READ, [id]);
   if (row === undefined) return undefined;
-  const ends = [row.expires_at, row.key_expires_at].flatMap((at) => at?.getTime() ?? []);
   const { key_scopes: ofKey } = row;
   return {
     access: {
       id: row.id,
       hint: row.name,
       scopes: row.scopes.filter((scope) => ofKey === null || hasScope(ofKey, scope)),
-      expiresAtMs: ends.length === 0 ? undefined : Math.min(...ends),
+      expiresAtMs: earliestMs(row.expires_at, row.key_expires_at, row.desk_expires_at),
       account: accountAccessOf(row),
+      desk: deskAccessOf(row),
     },
     proof: proofOf(row),
     isOn: row.is_on,
     trialUntilMs: row.trial_until?.getTime() ?? 0,
-    isRevoked: row.removed_at !== null || row.key_revoked_at !== null,
-    allowLists: [row.allow_cidrs, row.key_cidrs ?? []].map(parseAllowList),
+    isRevoked: [row.removed_at, row.key_revoked_at, row.desk_removed_at].some((at) => at !== null),
+    allowLists: [row.allow_cidrs, row.key_cidrs ?? [], row.desk_cidrs ?? []].map(parseAllowList),
   };
 }
 

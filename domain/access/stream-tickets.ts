@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Database } from '../../lib/postgres/database.ts';
 import type { StatementPool } from '../../lib/postgres/statement-pool.ts';
+import type { Role } from './roles.ts';
 import { isSchemeId } from './scheme-rows.ts';
 
 const PREFIX = 'pit_';
@@ -22,6 +23,8 @@ export interface RedeemedTicket {
   readonly keyId: string | undefined;
   /** Hash of the sign-in that requested the ticket; undefined when a key did. */
   readonly sessionHash?: Buffer | undefined;
+  /** Role of the user who signed in; undefined when a key requested the ticket. */
+  readonly role?: Role | undefined;
   /** When the token ends that requested the ticket, Unix ms; undefined when no token did. */
   readonly tokenEndsAtMs?: number | undefined;
 }
@@ -36,7 +39,7 @@ export async function issueStreamTicket(
   db: Database,
   holder: RedeemedTicket,
 ): Promise<{ readonly ticket: string; readonly expiresAt: Date }> {
-  const { keyId = null, sessionHash = null, tokenEndsAtMs } = holder;
+  const { keyId = null, sessionHash = null, role = null, tokenEndsAtMs } = holder;
   const isScheme = keyId !== null && isSchemeId(keyId);
   const endsAt = tokenEndsAtMs === undefined ? null : new Date(tokenEndsAtMs);
   const ticket = `${PREFIX}${randomBytes(RANDOM_BYTES).toString('base64url')}`;
@@ -57,9 +60,9 @@ export async function issueStreamTicket(
       WHERE hash IN (SELECT hash FROM expired) OR hash IN (SELECT hash FROM surplus)
     )
     INSERT INTO stream_tickets (hash, account_id, key_id, scheme_id, credential_ends_at,
-      session_hash, expires_at)
+      session_hash, role, expires_at)
     VALUES (${hashTicket(ticket)}, ${holder.accountId}, ${isScheme ? null : keyId},
-      ${isScheme ? keyId : null}, ${endsAt}, ${sessionHash},
+      ${isScheme ? keyId : null}, ${endsAt}, ${sessionHash}, ${role},
       clock_timestamp() + make_interval(secs => ${TICKET_LIFE_S}))
     RETURNING expires_at`.execute(db);
   return { ticket, expiresAt: rows[0]!.expires_at };
@@ -79,11 +82,12 @@ export async function redeemStreamTicket(
     account_id: string;
     key_id: string | null;
     session_hash: Buffer | null;
+    role: Role | null;
     ends_at: Date | null;
     open: boolean;
   }>(
     `DELETE FROM stream_tickets WHERE hash = $1
-     RETURNING account_id, coalesce(key_id, scheme_id) AS key_id, session_hash,
+     RETURNING account_id, coalesce(key_id, scheme_id) AS key_id, session_hash, role,
        credential_ends_at AS ends_at, expires_at > clock_timestamp() AS open`,
     [hashTicket(ticket)],
   );
@@ -92,6 +96,7 @@ export async function redeemStreamTicket(
     accountId: row.account_id,
     keyId: row.key_id ?? undefined,
     sessionHash: row.session_hash ?? undefined,
+    role: row.role ?? undefined,
     tokenEndsAtMs: row.ends_at?.getTime(),
   };
 }

@@ -87,6 +87,12 @@ async function fullAccount() {
   await sql`INSERT INTO usage_days VALUES (${id}, current_date, 1)`.execute(db);
   await sql`INSERT INTO usage_calls VALUES (${id}, current_date, 'k', 'GET /', 1)`.execute(db);
   await sql`INSERT INTO usage_hours VALUES (${id}, date_trunc('hour', now()), 1)`.execute(db);
+  await sql`INSERT INTO invitations (id, account_id, email, role, hash, created_by, expires_at)
+    VALUES (${newId('inv')}, ${id}, 'x@y.z', 'admin', ${Buffer.from(id)}, 'test', now())`.execute(
+    db,
+  );
+  await sql`INSERT INTO desks (id, account_id, name, created_by)
+    VALUES (${newId('dsk')}, ${id}, 'tokyo', 'test')`.execute(db);
   await sql`INSERT INTO exports
       (id, account_id, created_by, request, epoch, position, rows_estimated)
     VALUES (${newId('exp')}, ${id}, 'test', '{}', 'k', 'k:', 0)`.execute(db);

@@ -17,7 +17,10 @@ const TABLES: Readonly<Record<string, Read>> = {
     SELECT id AS at, id, name, status, suspended_reason, created_at FROM accounts
     WHERE id = ${id} AND id > ${after}`,
   user: (id, after) => sql`
-    SELECT id AS at, id, email, email_verified_at, created_at, last_sign_in_at FROM users
+    SELECT id AS at, id, email, role, email_verified_at, created_at, last_sign_in_at FROM users
+    WHERE account_id = ${id} AND id > ${after} ORDER BY id LIMIT ${PAGE_ROWS}`,
+  invitation: (id, after) => sql`
+    SELECT id AS at, id, email, role, mails, created_at, created_by, expires_at FROM invitations
     WHERE account_id = ${id} AND id > ${after} ORDER BY id LIMIT ${PAGE_ROWS}`,
   subscription: (id, after) => sql`
     SELECT account_id AS at, tier, status, period_end, cancel_at_period_end, next_tier,
@@ -27,9 +30,13 @@ const TABLES: Readonly<Record<string, Read>> = {
     SELECT id AS at, id, tier, status, amount_cents, provider, created_at FROM checkouts
     WHERE account_id = ${id} AND id > ${after} ORDER BY id LIMIT ${PAGE_ROWS}`,
   key: (id, after) => sql`
-    SELECT id AS at, id, name, hint, scopes, allow_cidrs, created_at, created_by, expires_at,
+    SELECT id AS at, id, name, hint, desk_id, scopes, allow_cidrs, created_at, created_by, expires_at,
       revoked_at, last_used_at, last_used_address
     FROM api_keys WHERE account_id = ${id} AND id > ${after} ORDER BY id LIMIT ${PAGE_ROWS}`,
+  desk: (id, after) => sql`
+    SELECT id AS at, id, name, calls_per_day, rate_per_s, rate_burst, connections_max, symbols,
+      allow_cidrs, expires_at, created_at, created_by, removed_at
+    FROM desks WHERE account_id = ${id} AND id > ${after} ORDER BY id LIMIT ${PAGE_ROWS}`,
   authentication_scheme: (id, after) => sql`
     SELECT id AS at, id, key_id, name, kind AS scheme_kind, algorithms, public_key, issuer, jwks_url, scope_claim, scope_map,
       scopes, allow_cidrs, created_at, created_by, expires_at, tried_at, is_on, removed_at,

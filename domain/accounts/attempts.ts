@@ -11,6 +11,8 @@ export const ATTEMPT_LIMITS = {
   mailFromNetwork: { max: 30, windowMs: HOUR_MS },
   /** Mails that unauthenticated callers can trigger to one address. */
   mailToUser: { max: 5, windowMs: HOUR_MS },
+  /** Mails of invitations that the members of an account send. */
+  invitationsOfAccount: { max: 100, windowMs: 24 * HOUR_MS },
   /** Wrong passwords for a user from one network, so that the user can still sign in from elsewhere. */
   passwordOfUser: { max: 10, windowMs: 15 * MINUTE_MS },
   /** Passwords for all users from one network. */

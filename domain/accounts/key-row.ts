@@ -18,13 +18,19 @@ export interface NewKeyRow {
   readonly scopes: readonly Scope[];
   readonly expiresAt?: Date | undefined;
   readonly allowCidrs?: readonly string[] | undefined;
+  /** Id of the desk that the key belongs to; undefined = none. */
+  readonly deskId?: string | undefined;
 }
 
 /** Neither revoked nor expired. */
 export const IS_LIVE_KEY = sql<boolean>`(revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()))`;
 
+const DESK_NAME = sql<string | null>`(SELECT d.name FROM desks d WHERE d.id = api_keys.desk_id)`.as(
+  'desk',
+);
+
 export function selectKeys(db: Database | Transaction<Tables>) {
-  return db.selectFrom('api_keys').selectAll().select(IS_LIVE_KEY.as('live'));
+  return db.selectFrom('api_keys').selectAll().select(IS_LIVE_KEY.as('live')).select(DESK_NAME);
 }
 
 /** Returns undefined also for another account's key. */
@@ -71,9 +77,11 @@ export async function insertKey(
       allow_cidrs: networksOf(wanted.allowCidrs ?? []),
       created_by: wanted.actor,
       expires_at: wanted.expiresAt ?? null,
+      desk_id: wanted.deskId ?? null,
     })
     .returningAll()
     .returning(IS_LIVE_KEY.as('live'))
+    .returning(DESK_NAME)
     .executeTakeFirstOrThrow();
   return { key, record: recordOf(row) };
 }
@@ -92,6 +100,9 @@ export function recordOf(
     name: row.name,
     scopes: row.scopes as Scope[],
     allowCidrs: row.allow_cidrs,
+    deskId: row.desk_id ?? undefined,
+    /** Name of the desk. */
+    desk: row.desk ?? undefined,
     createdAt: row.created_at,
     createdBy: row.created_by,
     expiresAt: row.expires_at ?? undefined,

@@ -40,13 +40,15 @@ export const KEY_LIMITS = {
 
 /** A key of an account, and the requester of a change. */
 type KeyRequest = AccountRequest & { readonly keyId: string };
+/** Settings of a new key, and the requester. */
+type NewKey = Omit<NewKeyRow, 'deskId'> & Requester & { readonly desk?: string | undefined };
 type KeySettings = {
   readonly [K in 'name' | 'scopes' | 'allowCidrs']?: NewKeyRow[K] | undefined;
 };
 
 export interface KeyInvalid {
   readonly kind: 'invalid';
-  readonly field: 'name' | 'scopes' | 'expires_at' | 'allow_cidrs' | 'overlap_s';
+  readonly field: 'name' | 'scopes' | 'expires_at' | 'allow_cidrs' | 'overlap_s' | 'desk';
   /** One sentence for the caller, which never repeats the input. */
   readonly reason: string;
 }
@@ -72,7 +74,7 @@ export type Keys = ReturnType<typeof createKeys>;
  */
 export function createKeys({ db, pepper }: { db: Database; pepper: Pepper }) {
   return {
-    create: async (wanted: NewKeyRow & Requester): Promise<KeyCreated> =>
+    create: async (wanted: NewKey): Promise<KeyCreated> =>
       faultOf(wanted) ?? inTurn(db, wanted.accountId, (tx) => createKey(tx, pepper, wanted)),
 
     /** Live keys, and those that ended in the last 30 days: live first, newest first, at most 200. */
@@ -130,7 +132,7 @@ export function createKeys({ db, pepper }: { db: Database; pepper: Pepper }) {
 async function createKey(
   tx: Transaction<Tables>,
   pepper: Pepper,
-  wanted: NewKeyRow & Requester,
+  wanted: NewKey,
 ): Promise<KeyCreated> {
   await lockAccount(tx, wanted.accountId);
   const account = await readAccountAccess(tx, wanted.accountId);
@@ -142,13 +144,28 @@ async function createKey(
   }
   const tooMany = await tooManyMade(tx, wanted.accountId);
   if (tooMany !== undefined) return tooMany;
-  const made = await insertKey(tx, pepper, wanted);
+  // Under the lock of the account, so that no key is made in a desk that is being removed.
+  const desk = wanted.desk === undefined ? undefined : await findDesk(tx, wanted, wanted.desk);
+  if (wanted.desk !== undefined && desk === undefined) {
+    return invalid('desk', 'must be the name of a desk of the account.');
+  }
+  const made = await insertKey(tx, pepper, { ...wanted, deskId: desk?.id });
   await raiseKeyCreated(tx, wanted, made.record);
   await writeAudit(tx, {
     ...auditEntry(wanted, 'key.created', made.record.id),
     detail: settingsOf(made.record),
   });
   return { kind: 'ok', ...made };
+}
+
+function findDesk(tx: Transaction<Tables>, { accountId }: NewKey, name: string) {
+  return tx
+    .selectFrom('desks')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('name', '=', name)
+    .where('removed_at', 'is', null)
+    .executeTakeFirst();
 }
 
 /** @returns the refusal if the account, which is locked, has made too many keys lately */
@@ -301,6 +318,6 @@ function isName(name: string): boolean {
   );
 }
 
-function settingsOf({ name, scopes, allowCidrs, expiresAt, hint }: KeyRecord) {
-  return { hint, name, scopes, allow_cidrs: allowCidrs, expires_at: expiresAt };
+function settingsOf({ name, scopes, allowCidrs, expiresAt, hint, desk }: KeyRecord) {
+  return { hint, name, scopes, allow_cidrs: allowCidrs, expires_at: expiresAt, desk };
 }

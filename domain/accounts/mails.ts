@@ -77,6 +77,51 @@ is.
   };
 }
 
+/** Asks someone to become a member of an account. Texts of others are quoted. */
+export function invitationMail(
+  to: string,
+  publicUrl: string,
+  {
+    token,
+    role,
+    by,
+    of,
+  }: {
+    readonly token: string;
+    readonly role: string;
+    /** Address of the member who invites. */
+    readonly by: string;
+    /** Name of the account. */
+    readonly of: string;
+  },
+): Mail {
+  return {
+    to,
+    subject: 'You are invited to an account',
+    text: `${by} invites you to act for the account "${of}"
+at ${publicUrl}, in the role ${role}.
+
+If you have no account with this address, open this link within 7 days and
+choose a password:
+
+${publicUrl}/app/join#${token}
+
+A program does the same with:
+
+  curl ${publicUrl}/api/invitations/accept \\
+    -H 'Content-Type: application/json' \\
+    -d '{"token":"${token}",
+      "password":"<a new one>"}'
+
+If you have an account with this address, sign in first, then open the link.
+You leave your own account, which must have no subscription and no live keys,
+and you are signed out.
+
+If you do not know the sender, ignore this mail: nothing happens.
+`,
+  };
+}
+
 /** The mail for an event of the account, e.g. `quota.warning`. */
 export function eventMail(
   to: string,
@@ -116,6 +161,12 @@ function subjectOf(type: string, data: Readonly<Record<string, unknown>>): strin
       return 'A new key was made';
     case 'scheme.created':
       return `A new authentication scheme was made: ${data.name}`;
+    case 'member.joined':
+      return `A new member acts for your account: ${data.email}`;
+    case 'member.removed':
+      return `A member was removed from your account: ${data.email}`;
+    case 'member.role_changed':
+      return `A member has another role: ${data.email} is ${data.to}`;
     case 'webhook.created':
       return `A new webhook endpoint was made: ${data.origin}`;
     case 'webhook.moved':
@@ -190,6 +241,9 @@ function footerOf(
       );
     case 'key.created':
     case 'scheme.created':
+    case 'member.joined':
+    case 'member.removed':
+    case 'member.role_changed':
     case 'webhook.created':
     case 'webhook.moved':
     case 'sign_in.new_address':
@@ -202,7 +256,7 @@ function footerOf(
         'If it was you, there is nothing to do. If it was not you, request a new password at once:\n' +
         `${publicUrl}/app/forgotten, which ends all sign-ins. Then sign in, and end what is\n` +
         `not yours: GET ${publicUrl}/api/keys, ${publicUrl}/api/manager/authentication,\n` +
-        `${publicUrl}/api/webhooks,\n` +
+        `${publicUrl}/api/webhooks, ${publicUrl}/api/manager/members,\n` +
         `${publicUrl}/api/account/audit.`
       );
     default:

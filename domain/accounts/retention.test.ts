@@ -27,6 +27,7 @@ const NOTHING = {
   usage_days: 0,
   usage_calls: 0,
   usage_hours: 0,
+  desk_usage_days: 0,
   latency_hours: 0,
   availability_hours: 0,
   service_incidents: 0,
@@ -35,6 +36,7 @@ const NOTHING = {
   sessions: 0,
   mail_tokens: 0,
   stream_tickets: 0,
+  invitations: 0,
   sign_in_networks: 0,
 };
 

@@ -48,7 +48,10 @@ const pruneService =
     LIMIT ${limit} FOR UPDATE SKIP LOCKED))`;
 
 const pruneExpired =
-  (table: 'sessions' | 'mail_tokens' | 'stream_tickets', isOver = sql`expires_at <= now()`) =>
+  (
+    table: 'sessions' | 'mail_tokens' | 'stream_tickets' | 'invitations',
+    isOver = sql`expires_at <= now()`,
+  ) =>
   (limit: number) =>
     sql`
   DELETE FROM ${sql.table(table)} WHERE hash IN (
@@ -61,6 +64,11 @@ const pruneExpired =
 const PRUNES = {
   usage_days: pruneUsage('usage_days'),
   usage_calls: pruneUsage('usage_calls'),
+  desk_usage_days: (limit: number) => sql`
+    DELETE FROM desk_usage_days WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM desk_usage_days
+      WHERE day <= (SELECT (quota_now() AT TIME ZONE 'UTC')::date - ${USAGE_KEPT_DAYS}::int)
+      LIMIT ${limit} FOR UPDATE SKIP LOCKED))`,
   // In the database, because the anchors of the hash chains move in the same transaction.
   usage_hours: (limit: number) => sql`
     DELETE FROM usage_hours WHERE ctid = ANY (ARRAY(
@@ -85,6 +93,7 @@ const PRUNES = {
   ),
   mail_tokens: pruneExpired('mail_tokens'),
   stream_tickets: pruneExpired('stream_tickets'),
+  invitations: pruneExpired('invitations', sql`expires_at <= now() - interval '7 days'`),
   sign_in_networks: (limit: number) => sql`
     DELETE FROM sign_in_networks WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM sign_in_networks

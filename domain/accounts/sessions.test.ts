@@ -61,6 +61,7 @@ test('a session is found by its token until it ends', async () => {
     userId: user.id,
     accountId: user.accountId,
     email: user.email,
+    role: 'owner',
     isVerified: false,
     csrfToken: expect.stringMatching(/^[\w-]{43}$/),
     expiresAt: expect.any(Date),

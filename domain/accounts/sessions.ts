@@ -2,6 +2,7 @@ import { type Selectable, sql, type Transaction } from 'kysely';
 import type { Database } from '../../lib/postgres/database.ts';
 import { assertInTurn, inTurn } from '../../lib/postgres/in-turn.ts';
 import type { Tables } from '../../lib/postgres/tables.ts';
+import type { Role } from '../access/roles.ts';
 import { writeAudit } from './audit.ts';
 import { hashToken, newToken } from './secret-token.ts';
 import type { Visitor } from './visitor.ts';
@@ -46,7 +47,7 @@ export function createSessions(db: Database) {
         .selectFrom('sessions as s')
         .innerJoin('users as u', 'u.id', 's.user_id')
         .leftJoin('second_factors as f', 'f.user_id', 'u.id')
-        .select(['u.id', 'u.account_id', 'u.email', 'u.email_verified_at'])
+        .select(['u.id', 'u.account_id', 'u.email', 'u.email_verified_at', 'u.role'])
         .select(['s.csrf_token', 's.expires_at', 's.last_seen_at'])
         .select([
           sql<boolean>`f.confirmed_at IS NOT NULL`.as('isOn'),
@@ -76,12 +77,35 @@ export function createSessions(db: Database) {
   };
 }
 
+/** The name of a session in lists, and in links that end with the session. */
+export function sessionIdOf({ hash }: Pick<Session, 'hash'>): string {
+  return `ses_${hash.toString('hex').slice(0, 12)}`;
+}
+
+/** The role of the user of an account who is signed in by a session; undefined = none is. */
+export async function roleOfSession(
+  db: Database,
+  accountId: string,
+  sessionId: string,
+): Promise<Role | undefined> {
+  const row = await db
+    .selectFrom('sessions as s')
+    .innerJoin('users as u', 'u.id', 's.user_id')
+    .select('u.role')
+    .where('u.account_id', '=', accountId)
+    .where(ID, '=', sessionId)
+    .where(IN_FORCE)
+    .executeTakeFirst();
+  return row?.role;
+}
+
 /** The columns of a user that a session needs. */
 const USER_COLUMNS = [
   'id',
   'account_id',
   'email',
   'email_verified_at',
+  'role',
   'password_hash',
   'last_sign_in_at',
 ] as const;
@@ -200,6 +224,7 @@ function sessionOf(
     userId: user.id,
     accountId: user.account_id,
     email: user.email,
+    role: user.role as Role,
     isVerified: user.email_verified_at !== null,
     csrfToken: row.csrf_token,
     expiresAt: row.expires_at,

@@ -48,6 +48,8 @@ export async function beginSignedInSession(
   if (account === undefined || user?.password_hash !== known.password_hash) {
     return { kind: 'refused' };
   }
+  // Moved to another account meanwhile, which is not locked.
+  if (user.account_id !== account.id) return { kind: 'refused' };
   if (account.closed_at !== null) {
     return { kind: 'closed', erasedAt: erasureTime(account.closed_at) };
   }

@@ -6,6 +6,7 @@ import type { Receipt } from '../../schemas/receipt.ts';
 import { newId } from '../access/id.ts';
 import { isSchemeId } from '../access/scheme-rows.ts';
 import { type AccountRequest, writeAudit } from '../accounts/audit.ts';
+import { roleOfSession } from '../accounts/sessions.ts';
 
 export type ExportRow = Selectable<Tables['exports']>;
 
@@ -82,6 +83,8 @@ export function createExportJobs(db: Database, bounds: ExportBounds) {
     /** Whether a key or scheme is live: a link that it made ends with it. */
     isCredentialLive: (id: string): Promise<boolean> =>
       isSchemeId(id) ? isSchemeLive(db, id) : isKeyLive(db, id),
+    /** Role of the user of an account who is signed in by a session; undefined = none is. */
+    roleOfSession: (accountId: string, id: string) => roleOfSession(db, accountId, id),
   };
 }
 

@@ -7,6 +7,8 @@ const COUNTED_S = (COUNTED_WRITES * WRITE_INTERVAL_MS) / 1_000;
 export interface OpenSession {
   readonly session: string;
   readonly accountId: string;
+  /** Desk of the key; undefined = none. */
+  readonly deskId?: string | undefined;
   readonly sessionHash: Buffer | undefined;
   readonly hint: string;
   readonly address: string;
@@ -54,16 +56,23 @@ export function createSessionRegistry(process: string, pool: StatementPool, coun
       const ends = await pool.query<{ session: string; why: 'asked' | 'signed_out' }>(ENDS, [
         process,
       ]);
-      const overLimit = await pool.query<{ session: string; before: string }>(OVER_LIMIT, [
+      const overLimit = await pool.query<OverLimitRow>(OVER_LIMIT, [
         process,
         COUNTED_S,
         countedFrom,
       ]);
+      const ofDesks = await pool.query<OverLimitRow>(DESK_OVER_LIMIT, [process, COUNTED_S]);
       return {
         /** Sockets that must end: the owner asked for it, or the sign-in has ended. */
         ends,
-        /** Sockets whose account has `before` older ones over all processes, if that is ≥ `countedFrom`. */
-        overLimit: overLimit.map(({ session, before }) => ({ session, before: Number(before) })),
+        /**
+         * Sockets whose account has `before` older ones over all processes, if that is ≥
+         * `countedFrom`; and those whose desk has at least `deskMax` older ones. A desk comes last, so
+         * that its limit counts for a socket that is over both.
+         */
+        overLimit: [...overLimit, ...ofDesks].map(({ session, before, desk_max: deskMax }) => {
+          return { session, before: Number(before), deskMax };
+        }),
       };
     },
     /** Removes the process and all its sockets. */
@@ -71,6 +80,13 @@ export function createSessionRegistry(process: string, pool: StatementPool, coun
       await pool.query('DELETE FROM stream_processes WHERE process = $1', [process]);
     },
   };
+}
+
+interface OverLimitRow {
+  readonly session: string;
+  readonly before: string;
+  /** Limit of the desk; absent where the account is over its limit. */
+  readonly desk_max?: number;
 }
 
 const ALIVE = `
@@ -86,10 +102,11 @@ const CLOSE = 'DELETE FROM stream_sessions WHERE process = $1 AND session = ANY(
 // An account that was erased meanwhile must not make the whole statement fail.
 const OPEN = `
   INSERT INTO stream_sessions (process, session, account_id, session_hash, hint, address, encoding,
-    opened_at, queue_ms, queue_bytes)
+    opened_at, queue_ms, queue_bytes, desk_id)
   SELECT $1, n.* FROM unnest($2::text[], $3::text[], $4::bytea[], $5::text[], $6::text[],
-    $7::text[], $8::timestamptz[], $9::int[], $10::bigint[]) AS
-    n(session, account_id, session_hash, hint, address, encoding, opened_at, queue_ms, queue_bytes)
+    $7::text[], $8::timestamptz[], $9::int[], $10::bigint[], $11::text[]) AS
+    n(session, account_id, session_hash, hint, address, encoding, opened_at, queue_ms, queue_bytes,
+      desk_id)
   WHERE EXISTS (SELECT FROM accounts WHERE id = n.account_id)
   ON CONFLICT (session) DO NOTHING`;
 
@@ -117,6 +134,19 @@ const OVER_LIMIT = `
   ) AS ranked
   WHERE process = $1 AND before >= $3`;
 
+/** Most desks have no limit, and then cost only the look at the sockets of this process. */
+const DESK_OVER_LIMIT = `
+  SELECT session, before, desk_max FROM (
+    SELECT s.session, s.process, d.connections_max AS desk_max, row_number()
+      OVER (PARTITION BY s.desk_id ORDER BY s.opened_at, s.session) - 1 AS before
+    FROM stream_sessions s
+    JOIN stream_processes p ON p.process = s.process
+    JOIN desks d ON d.id = s.desk_id AND d.connections_max IS NOT NULL
+    WHERE p.seen_at > now() - make_interval(secs => $2) AND s.desk_id IN (
+      SELECT desk_id FROM stream_sessions WHERE process = $1 AND desk_id IS NOT NULL)
+  ) AS ranked
+  WHERE process = $1 AND before >= desk_max`;
+
 function openValues(process: string, opened: readonly OpenSession[]): readonly unknown[] {
   const column = <K extends keyof OpenSession>(name: K) => opened.map((one) => one[name]);
   return [
@@ -130,5 +160,6 @@ function openValues(process: string, opened: readonly OpenSession[]): readonly u
     column('openedAt'),
     column('queueMs'),
     column('queueBytes'),
+    opened.map(({ deskId }) => deskId ?? null),
   ];
 }

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Mail } from '../../lib/mail/mailer.ts';
 import type { Database } from '../../lib/postgres/database.ts';
 import { runEvery } from '../../lib/timing/run-every.ts';
+import { PERMISSIONS } from '../access/roles.ts';
 import { TIER_NAMES } from '../access/tiers.ts';
 import type { MailedRow } from '../accounts/mail-claims.ts';
 import { mailPendingRows, type PendingMailDeps } from '../accounts/pending-mails.ts';
@@ -56,6 +57,7 @@ export function mailSupportMessages(deps: SupportMailDeps) {
       .select(['id', 'email'])
       .where('account_id', '=', ticket.account_id)
       .where('email_verified_at', 'is not', null)
+      .where('role', 'in', PERMISSIONS.support)
       .where('id', '<>', sql<string>`ALL (${[...row.told]}::text[])`)
       .execute();
     return users.map(({ id, email }) => ({

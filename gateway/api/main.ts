@@ -6,6 +6,7 @@ import { createSeal } from '../../domain/access/sealing.ts';
 import { startSecurityLog } from '../../domain/accounts/security-log.ts';
 import { openAuthenticator } from '../../domain/authentication/open-authenticator.ts';
 import { createSchemes } from '../../domain/authentication/schemes.ts';
+import { createDesks } from '../../domain/desks/desks.ts';
 import { openOverridesFile } from '../../domain/market/calendars/overrides-file.ts';
 import { createVenueOf } from '../../domain/market/calendars/venue-rules.ts';
 import { openMarkets } from '../../domain/market/quiet/open-markets.ts';
@@ -40,6 +41,9 @@ import { NOTICES_REFRESH_MS, OLDEST_REFRESH_MS, SERVICE_HISTORY_REFRESH_MS } fro
 import { authenticationRoutes } from './manager/authentication-routes.ts';
 import { checkRoutes } from './manager/check-routes.ts';
 import { openDedicated } from './manager/dedicated-sockets.ts';
+import { deskRoutes } from './manager/desk-routes.ts';
+import { invitationRoutes } from './manager/invitation-routes.ts';
+import { memberRoutes } from './manager/member-routes.ts';
 import { dedicatedSocketRoutes } from './manager/stream-routes.ts';
 import { watchLatestLag } from './pills/latest-lag.ts';
 import { latestRoute } from './pills/latest-route.ts';
@@ -209,6 +213,9 @@ function openApp(
         ...healthRoutes(view.isReady),
         ...securityTxtRoutes(config.securityContact, addresses.api),
         ...accountRoutes(accounts),
+        ...memberRoutes(accounts),
+        ...invitationRoutes(accounts),
+        ...deskRoutes(createDesks(db)),
         ...dedicatedSocketRoutes(dedicated),
         ...authenticationRoutes({ schemes, policy: config.egress.policy }),
         ...checkRoutes({ authenticator, schemes, publicUrl }),

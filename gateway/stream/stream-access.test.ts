@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { newId } from '../../domain/access/id.ts';
 import { issueStreamTicket } from '../../domain/access/stream-tickets.ts';
+import { createSessions } from '../../domain/accounts/sessions.ts';
 import type { Database } from '../../lib/postgres/database.ts';
 import {
   createTestAccount,
@@ -206,6 +208,25 @@ describe('a credential', () => {
     expect(error.sessions).toHaveLength(20);
     expect(JSON.stringify(error)).not.toContain(key);
   });
+});
+
+test('of a member, after a downgrade: the socket ends, and that of an owner stays open', async () => {
+  const { id } = await account({ tier: 'institutional' });
+  const open = async (role: 'owner' | 'developer') => {
+    const user = newId('usr');
+    const row = { id: user, account_id: id, email: `${user}@example.com`, password_hash: '', role };
+    await db.insertInto('users').values(row).execute();
+    const { session } = await createSessions(db).begin(user, '127.0.0.1');
+    const holder = { accountId: id, keyId: undefined, sessionHash: session.hash, role };
+    const client = await connect(`${url}?ticket=${(await issueStreamTicket(db, holder)).ticket}`);
+    await client.until('welcome');
+    return client;
+  };
+  const [owner, member] = [await open('owner'), await open('developer')];
+  await db.updateTable('subscriptions').set({ tier: 'pro' }).where('account_id', '=', id).execute();
+  expect(await ending(member)).toMatchObject({ code: 'subscription_ended', close: 4510 });
+  owner.send({ op: 'ping', id: 'still' });
+  expect(await owner.until('pong')).toMatchObject({ id: 'still' });
 });
 
 describe('an open socket ends', () => {

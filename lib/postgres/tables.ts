@@ -64,6 +64,7 @@ export interface Tables {
     last_used_address: string | null;
     pepper: Defaulted<number>;
     secret_refused: Defaulted<boolean>;
+    desk_id: string | null;
   };
   attempts: {
     key: Buffer;
@@ -219,6 +220,26 @@ export interface Tables {
     owner: string | null;
     owner_until: Date | null;
   };
+  desk_usage_days: {
+    desk_id: string;
+    day: Day;
+    used: Defaulted<Big>;
+  };
+  desks: {
+    id: string;
+    account_id: string;
+    name: string;
+    calls_per_day: number | null;
+    rate_per_s: number | null;
+    rate_burst: number | null;
+    connections_max: number | null;
+    symbols: string[] | null;
+    allow_cidrs: Defaulted<string[]>;
+    expires_at: Date | null;
+    created_at: Defaulted<Date>;
+    created_by: string;
+    removed_at: Date | null;
+  };
   exports: {
     id: string;
     account_id: string;
@@ -240,6 +261,17 @@ export interface Tables {
     owner: string | null;
     owner_until: Date | null;
     file: string | null;
+  };
+  invitations: {
+    id: string;
+    account_id: string;
+    email: string;
+    role: 'owner' | 'admin' | 'developer' | 'billing' | 'read_only';
+    hash: Buffer;
+    mails: Defaulted<number>;
+    created_at: Defaulted<Date>;
+    created_by: string;
+    expires_at: Date;
   };
   latency_hours: {
     hour: Date;
@@ -335,6 +367,7 @@ export interface Tables {
     queue_ms: number;
     queue_bytes: Big;
     end_asked_at: Date | null;
+    desk_id: string | null;
   };
   stream_tickets: {
     hash: Buffer;
@@ -344,6 +377,7 @@ export interface Tables {
     session_hash: Buffer | null;
     scheme_id: string | null;
     credential_ends_at: Date | null;
+    role: string | null;
   };
   subscriptions: {
     account_id: string;
@@ -407,6 +441,7 @@ export interface Tables {
     email_verified_at: Date | null;
     created_at: Defaulted<Date>;
     last_sign_in_at: Date | null;
+    role: Defaulted<'owner' | 'admin' | 'developer' | 'billing' | 'read_only'>;
   };
   webhook_deliveries: {
     id: GeneratedAlways<string>;

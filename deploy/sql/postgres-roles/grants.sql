@@ -54,7 +54,7 @@ GRANT EXECUTE ON FUNCTION prune_audit(interval, integer) TO pillole_api;
 
 GRANT SELECT ON accounts, subscriptions, api_keys TO pillole_stream, pillole_webhooks;
 GRANT SELECT ON accounts, subscriptions TO pillole_destinations;
-GRANT SELECT ON authentication_schemes TO pillole_stream;
+GRANT SELECT ON authentication_schemes, desks TO pillole_stream;
 GRANT SELECT, INSERT ON authentication_nonces TO pillole_stream;
 GRANT SELECT, DELETE, UPDATE ON access_changes TO pillole_stream, pillole_webhooks;
 GRANT SELECT, INSERT, UPDATE, DELETE ON pepper_holders

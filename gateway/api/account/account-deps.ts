@@ -10,6 +10,8 @@ import { createSessions } from '../../../domain/accounts/sessions.ts';
 import { createSubscriptions } from '../../../domain/accounts/subscriptions.ts';
 import { createTestBilling } from '../../../domain/accounts/test-billing.ts';
 import { createUsers } from '../../../domain/accounts/users.ts';
+import { createAcceptance } from '../../../domain/members/acceptance.ts';
+import { createInvitations } from '../../../domain/members/invitations.ts';
 import type { Log } from '../../../lib/log/log.ts';
 import { createMailQueue } from '../../../lib/mail/mail-queue.ts';
 import { type Mailer, openMailer } from '../../../lib/mail/mailer.ts';
@@ -55,6 +57,8 @@ export function openAccounts(of: {
   const publicUrl = addresses.api;
   return {
     db,
+    invitations: createInvitations({ db, mails, attempts, publicUrl }),
+    acceptance: createAcceptance({ db, passwords, attempts }),
     users: createUsers({ db, mails, passwords, attempts, secondFactors, publicUrl }),
     secondFactors,
     sessions,

@@ -284,6 +284,17 @@ describe('another account’s object does not exist', () => {
     'POST /api/destinations/:id/resume': { own: destinationOfInes, stranger: jack },
     'POST /api/destinations/:id/test': { own: destinationOfInes, stranger: jack },
     'DELETE /api/destinations/:id': { own: destinationOfInes, stranger: jack },
+    'GET /api/manager/desks/:name': { own: deskOfInes, stranger: jack },
+    'GET /api/manager/desks/:name/usage': { own: deskOfInes, stranger: jack },
+    'DELETE /api/manager/desks/:name': { own: deskOfInes, stranger: jack },
+    'PATCH /api/manager/members/:id': {
+      own: memberOfInes,
+      stranger: jack,
+      body: { role: 'read_only' },
+    },
+    'DELETE /api/manager/members/:id': { own: memberOfInes, stranger: jack },
+    'POST /api/manager/invitations/:id/resend': { own: invitationOfInes, stranger: jack },
+    'DELETE /api/manager/invitations/:id': { own: invitationOfInes, stranger: jack },
     'GET /api/exports/:id': { own: exportOfAlice },
     'DELETE /api/exports/:id': { own: exportOfAlice },
     'GET /api/webhooks/:id': { own: webhookOfAlice },
@@ -324,6 +335,8 @@ describe('another account’s object does not exist', () => {
   };
   /** Routes whose parameter is not an object of an account. */
   const PUBLIC = [
+    // Creates the own desk of this name.
+    'PUT /api/manager/desks/:name',
     'GET /api/exports/:id/file',
     'GET /problems/:name',
     'POST /api/billing/events/:provider',
@@ -382,6 +395,20 @@ describe('another account’s object does not exist', () => {
     const scheme = { name: `desk ${randomBytes(4).toString('hex')}`, algorithm: 'hmac-sha256' };
     const to = '/api/manager/authentication/signature-schemes';
     return (await ines.send('POST', to, scheme)).body.scheme.id;
+  }
+  async function deskOfInes(): Promise<string> {
+    const name = `desk_${randomBytes(6).toString('hex')}`.replace('_', '-');
+    await (await institutional('ines')).send('PUT', `/api/manager/desks/${name}`, {});
+    return name;
+  }
+  async function memberOfInes(): Promise<string> {
+    return (await (await institutional('ines')).send('GET', '/api/session')).body.user.id;
+  }
+  async function invitationOfInes(): Promise<string> {
+    const ines = await institutional('ines');
+    const email = `${randomBytes(6).toString('hex')}@example.com`;
+    const invited = { email, role: 'developer' };
+    return (await ines.send('POST', '/api/manager/invitations', invited)).body.id;
   }
   async function keyOfInes(): Promise<string> {
     return (await makeKey(await institutional('ines'))).record.id;

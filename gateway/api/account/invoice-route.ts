@@ -4,7 +4,7 @@ import { INVOICES_MAX, listInvoices } from '../../../domain/accounts/invoices.ts
 import { NO_MONEY_MOVES } from '../../../domain/accounts/test-billing.ts';
 import type { Database } from '../../../lib/postgres/database.ts';
 import { answerOf, bodyOf } from '../../http/answer-body.ts';
-import { SIGNED_IN } from '../server/access-rule.ts';
+import { signedIn } from '../server/access-rule.ts';
 import { accountRoute } from '../server/account-route.ts';
 import { callerOf } from '../server/caller.ts';
 import { TierName, Time } from '../server/schemas.ts';
@@ -32,7 +32,7 @@ export function invoiceRoute({ db }: { readonly db: Database }): RouteOptions {
     tag: 'subscription',
     summary: 'List the payments of the test provider, newest first',
     description: `At most ${INVOICES_MAX}. ${NO_MONEY_MOVES}`,
-    access: SIGNED_IN,
+    access: signedIn('billing:read'),
     answers: { 200: answerOf('The payments.', Type.Object({ data: Type.Array(Invoice) })) },
     async handle(request) {
       const invoices = await listInvoices(db, callerOf(request).account.id);

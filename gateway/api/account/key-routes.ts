@@ -10,12 +10,13 @@ import {
 } from '../../../domain/accounts/keys.ts';
 import { answerOf, bodyOf, fromBody } from '../../http/answer-body.ts';
 import { refuse } from '../../http/refuse.ts';
-import { SIGNED_IN, withFreshFactor } from '../server/access-rule.ts';
+import { signedIn, withFreshFactor } from '../server/access-rule.ts';
 import { accountRoute } from '../server/account-route.ts';
 import { noTierRefusal } from '../server/authorize.ts';
 import { callerOf, requesterOf } from '../server/caller.ts';
 import { bodyFault, refuseBody } from '../server/json-body.ts';
 import {
+  DeskName,
   idOf,
   lineOf,
   MaybeTime,
@@ -27,9 +28,10 @@ import {
   timeOf,
 } from '../server/schemas.ts';
 
-const KEYS = { tag: 'keys', access: SIGNED_IN } as const;
-/** Revoking is not among them: a leaked key can be ended at once. */
-const KEY_CHANGES = { tag: 'keys', access: withFreshFactor(SIGNED_IN) } as const;
+const KEYS = { tag: 'keys', access: signedIn('keys:read') } as const;
+const KEY_CHANGES = { tag: 'keys', access: withFreshFactor(signedIn('keys:change')) } as const;
+/** Without a fresh second factor: a leaked key can be ended at once. */
+const REVOKES = { tag: 'keys', access: signedIn('keys:change') } as const;
 const Key = Type.Object({
   id: Type.String({ examples: ['key_k3yq7v2bqm9c'] }),
   hint: Type.String({
@@ -41,6 +43,7 @@ const Key = Type.Object({
   allow_cidrs: Type.Array(Type.String({ examples: ['203.0.113.0/24'] }), {
     description: 'Empty = any address',
   }),
+  desk: orNull(Type.String(), 'Desk whose limits hold for the key'),
   live: Type.Boolean({ examples: [true] }),
   created_at: Time,
   expires_at: MaybeTime,
@@ -134,7 +137,7 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): RouteOptions[] {
     accountRoute({
       method: 'DELETE',
       url: '/api/keys/:id',
-      ...KEYS,
+      ...REVOKES,
       summary: 'Revoke a key: refused everywhere within a second, its open sockets closed',
       params,
       answers: keyAnswer,
@@ -158,6 +161,7 @@ function createKey(keys: Keys): RouteOptions {
         scopes: Type.Optional(Scopes),
         expires_at: Type.Optional(timeOf('When the key ends')),
         allow_cidrs: Type.Optional(Networks),
+        desk: Type.Optional(DeskName),
       },
       STRICT,
     ),

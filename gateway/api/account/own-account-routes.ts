@@ -20,7 +20,7 @@ import { isDatabaseAway } from '../../../lib/postgres/database.ts';
 import { answerOf, bodyOf, timeText } from '../../http/answer-body.ts';
 import { refuse } from '../../http/refuse.ts';
 import type { Dedicated } from '../manager/dedicated-sockets.ts';
-import { ownAccount, SIGNED_IN, withFreshFactor } from '../server/access-rule.ts';
+import { ownAccount, signedIn, withFreshFactor } from '../server/access-rule.ts';
 import { accountRoute } from '../server/account-route.ts';
 import { callerOf, requesterOf } from '../server/caller.ts';
 import { nextPage } from '../server/next-page.ts';
@@ -49,7 +49,7 @@ export function ownAccountRoutes(deps: OwnAccountDeps): RouteOptions[] {
       url: '/api/account',
       tag: 'account',
       summary: 'Read plan, limits, and the addresses of all services',
-      access: ownAccount('any'),
+      access: ownAccount('any', 'account:read'),
       answers: { 200: answerOf('The account.', Account) },
       async handle(request) {
         const { account } = callerOf(request);
@@ -65,7 +65,7 @@ export function ownAccountRoutes(deps: OwnAccountDeps): RouteOptions[] {
       url: '/api/account',
       tag: 'account',
       summary: 'Close the account: keys and subscription end at once; data is erased after 30 days',
-      access: withFreshFactor(SIGNED_IN),
+      access: withFreshFactor(signedIn('account:close')),
       body: Type.Object({ password: Password }, STRICT),
       bodyExample: { password: 'correct horse battery' },
       answers: { 204: { description: 'Closed.' } },
@@ -84,7 +84,7 @@ export function ownAccountRoutes(deps: OwnAccountDeps): RouteOptions[] {
       url: '/api/account/audit',
       tag: 'account',
       summary: 'List who changed what, newest first',
-      access: SIGNED_IN,
+      access: signedIn('audit:read'),
       query: Type.Object({ limit: limitOf(AUDIT_PAGE_MAX, 50), before: Before }, STRICT),
       answers: { 200: answerOf('One page.', AuditPage) },
       async handle(request) {
@@ -106,7 +106,7 @@ function renameRoute({ db }: OwnAccountDeps): RouteOptions {
     url: '/api/account',
     tag: 'account',
     summary: 'Change the name of the account',
-    access: SIGNED_IN,
+    access: signedIn('account:change'),
     body: Type.Object({ name: lineOf(100) }, STRICT),
     bodyExample: { name: 'Desk 4' },
     answers: { 204: { description: 'Changed; reads show it within a second.' } },
@@ -131,7 +131,7 @@ function exportRoute({ db }: OwnAccountDeps): RouteOptions {
       'NDJSON: each line has a `kind`, such as `user`, `key`, `ticket`, `usage_day` or `audit`. The ' +
       'last line is `end` with the number of lines before it; without it the export was cut, ' +
       `which happens after ${EXPORT_MAX_MS / 1_000} s. One export of an account runs at a time.`,
-    access: withFreshFactor(SIGNED_IN),
+    access: withFreshFactor(signedIn('account:export')),
     answers: {
       200: {
         description: 'The lines.',
@@ -165,7 +165,7 @@ function usageRoute({ db }: OwnAccountDeps): RouteOptions {
     url: '/api/usage',
     tag: 'account',
     summary: 'Count calls by day, key and endpoint, with a projection for today',
-    access: ownAccount('read'),
+    access: ownAccount('read', 'account:read'),
     query: Type.Object({ days: limitOf(USAGE_LIMITS.daysMax, 30) }, STRICT),
     answers: { 200: answerOf('The usage.', Usage) },
     problems: ['object_not_found'],

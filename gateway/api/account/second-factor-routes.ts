@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { RECOVERY_CODES } from '../../../domain/accounts/recovery-codes.ts';
 import { answerOf, timeText } from '../../http/answer-body.ts';
 import { refuse } from '../../http/refuse.ts';
-import { SIGNED_IN, withFreshFactor } from '../server/access-rule.ts';
+import { signedIn, withFreshFactor } from '../server/access-rule.ts';
 import { accountRoute } from '../server/account-route.ts';
 import { callerOf } from '../server/caller.ts';
 import { ruled } from '../server/form.ts';
@@ -11,7 +11,7 @@ import { MaybeTime, Password, STRICT } from '../server/schemas.ts';
 import type { Accounts } from './account-deps.ts';
 import { refuseCode, refuseSignIn } from './session-routes.ts';
 
-const ROUTE = { tag: 'session', access: SIGNED_IN } as const;
+const ROUTE = { tag: 'session', access: signedIn('profile') } as const;
 const PasswordBody = Type.Object({ password: Password }, STRICT);
 const bodyExample = { password: 'correct horse battery' };
 const IS_ON = 'A second factor is in force: remove it first at DELETE /api/second-factor.';
@@ -60,7 +60,7 @@ export function secondFactorRoutes(deps: SecondFactorDeps): RouteOptions[] {
       url: '/api/second-factor/recovery-codes',
       tag: 'session',
       summary: 'Replace the recovery codes; earlier ones are void',
-      access: withFreshFactor(SIGNED_IN),
+      access: withFreshFactor(signedIn('profile')),
       answers: { 201: recoveryCodes },
       problems: ['state_conflict'],
       ifUnknown: 'Replace them again.',
@@ -151,7 +151,7 @@ function removeFactor({ users, secondFactors }: SecondFactorDeps): RouteOptions 
     url: '/api/second-factor',
     tag: 'session',
     summary: 'Remove the second factor and its recovery codes',
-    access: withFreshFactor(SIGNED_IN),
+    access: withFreshFactor(signedIn('profile')),
     body: PasswordBody,
     bodyExample,
     answers: { 204: { description: 'Removed.' } },

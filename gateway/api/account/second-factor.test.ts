@@ -248,23 +248,28 @@ describe('a session that has not proved the second factor for 10 minutes', () =>
   /** Everything that a stolen session would be used for. */
   const NEEDS_PROOF = [
     'DELETE /api/account',
+    'DELETE /api/manager/members/{id}',
     'DELETE /api/second-factor',
     'PATCH /api/destinations/s3/{id}',
     'PATCH /api/keys/{id}',
     'PATCH /api/manager/authentication',
     'PATCH /api/manager/authentication/keys/{id}',
     'PATCH /api/manager/authentication/schemes/{id}',
+    'PATCH /api/manager/members/{id}',
     'PATCH /api/subscription',
     'PATCH /api/webhooks/{id}',
     'POST /api/billing/test/checkouts/{id}',
     'POST /api/destinations/s3',
     'POST /api/destinations/{id}/resume',
     'POST /api/destinations/{id}/test',
+    'POST /api/invitations/join',
     'POST /api/keys',
     'POST /api/keys/{id}/rotate',
     'POST /api/manager/authentication/schemes/{id}/trial',
     'POST /api/manager/authentication/signature-schemes',
     'POST /api/manager/authentication/token-schemes',
+    'POST /api/manager/invitations',
+    'POST /api/manager/invitations/{id}/resend',
     'POST /api/password',
     'POST /api/second-factor/recovery-codes',
     'POST /api/subscription/cancel',
@@ -272,6 +277,7 @@ describe('a session that has not proved the second factor for 10 minutes', () =>
     'POST /api/subscription/resume',
     'POST /api/webhooks',
     'POST /api/webhooks/{id}/rotate-secret',
+    'PUT /api/manager/desks/{name}',
   ];
 
   test('cannot change keys, secrets, payment or the account; any proof lasts 10 minutes', async () => {

@@ -1,5 +1,6 @@
 import type { FastifyReply, RouteOptions } from 'fastify';
 import { Type } from 'typebox';
+import { ROLES } from '../../../domain/access/roles.ts';
 import { RECOVERY_CODE_PATTERN } from '../../../domain/accounts/recovery-codes.ts';
 import type { CodeChecked } from '../../../domain/accounts/second-factor.ts';
 import {
@@ -10,7 +11,7 @@ import {
 import type { PasswordChecked } from '../../../domain/accounts/user-checks.ts';
 import { answerOf, bodyOf, timeText } from '../../http/answer-body.ts';
 import { refuse } from '../../http/refuse.ts';
-import { OPEN_LIMITED, SIGNED_IN } from '../server/access-rule.ts';
+import { OPEN_LIMITED, signedIn } from '../server/access-rule.ts';
 import { accountRoute } from '../server/account-route.ts';
 import { callerOf, visitorOf } from '../server/caller.ts';
 import { ruled } from '../server/form.ts';
@@ -32,6 +33,7 @@ const SessionBody = Type.Object({
     email: Type.String({ examples: ['trader@example.com'] }),
     email_verified: Type.Boolean({ examples: [true] }),
   }),
+  role: Type.Enum([...ROLES], { description: 'What the user is in the account' }),
   account: Type.String({ examples: ['acc_x2nt7swd5erz'] }),
   csrf_token: Type.String({
     description: 'For the X-CSRF-Token header of every request that changes something',
@@ -113,7 +115,7 @@ function ownSession({ sessions, cookie }: SessionDeps): RouteOptions[] {
       url: '/api/session',
       tag: 'session',
       summary: 'Read who is signed in, and the CSRF token',
-      access: SIGNED_IN,
+      access: signedIn('profile'),
       answers,
       handle: (request) => sessionBody(callerOf(request).session!),
     }),
@@ -122,7 +124,7 @@ function ownSession({ sessions, cookie }: SessionDeps): RouteOptions[] {
       url: '/api/session',
       tag: 'session',
       summary: 'Sign out',
-      access: SIGNED_IN,
+      access: signedIn('profile'),
       ifUnknown: 'If you are signed out, GET /api/session answers 401.',
       answers: { 204: { description: 'Signed out; the cookie is cleared.' } },
       async handle(request, reply) {
@@ -140,7 +142,7 @@ function proveFactor({ secondFactors }: SessionDeps): RouteOptions {
     url: '/api/session/second-factor',
     tag: 'session',
     summary: 'Prove the second factor for the next 10 minutes of this session',
-    access: SIGNED_IN,
+    access: signedIn('profile'),
     body: Type.Object({ code: Code }, STRICT),
     bodyExample: { code: '492039' },
     answers,
@@ -156,7 +158,7 @@ function proveFactor({ secondFactors }: SessionDeps): RouteOptions {
 }
 
 function signIns({ sessions }: SessionDeps): RouteOptions[] {
-  const ROUTE = { tag: 'session', access: SIGNED_IN } as const;
+  const ROUTE = { tag: 'session', access: signedIn('profile') } as const;
   return [
     accountRoute({
       ...ROUTE,
@@ -223,9 +225,11 @@ export function refuseSignIn(
 }
 
 function sessionBody(session: Session) {
-  const { userId, email, isVerified, accountId, csrfToken, expiresAt, secondFactor } = session;
+  const { userId, email, role, isVerified, accountId, csrfToken, expiresAt, secondFactor } =
+    session;
   return {
     user: { id: userId, email, email_verified: isVerified },
+    role,
     account: accountId,
     csrf_token: csrfToken,
     expires_at: timeText(expiresAt),

@@ -8,7 +8,7 @@ import {
 } from '../../../domain/stream-sessions/stream-sessions.ts';
 import { answerOf, bodyOf } from '../../http/answer-body.ts';
 import { refuse } from '../../http/refuse.ts';
-import { STREAMING } from '../server/access-rule.ts';
+import { ownAccount } from '../server/access-rule.ts';
 import { accountRoute } from '../server/account-route.ts';
 import { callerOf } from '../server/caller.ts';
 import { ruled } from '../server/form.ts';
@@ -56,7 +56,7 @@ export function socketRoutes(accounts: Pick<Accounts, 'db' | 'addresses'>): Rout
       url: '/api/stream/tickets',
       tag: 'account',
       summary: 'Create a ticket for one socket, valid for 30 s',
-      access: STREAMING,
+      access: ownAccount('stream', 'pills:read', 'stream'),
       answers: { 201: answerOf('Connect to `url` once.', Ticket) },
       ifUnknown: 'Create another ticket: an unused one expires after 30 s.',
       async handle(request, reply) {
@@ -66,6 +66,7 @@ export function socketRoutes(accounts: Pick<Accounts, 'db' | 'addresses'>): Rout
           keyId: key?.id,
           sessionHash: session?.hash,
           tokenEndsAtMs: key?.tokenEndsAtMs,
+          role: session?.role,
         });
         const url = `${addresses.stream}/api/stream?ticket=${ticket}`;
         return reply.code(201).send(bodyOf(Ticket, { ticket, url, expiresAt }));
@@ -79,7 +80,7 @@ export function socketRoutes(accounts: Pick<Accounts, 'db' | 'addresses'>): Rout
       description:
         `Oldest first, at most ${LISTED_MAX}; \`count\` counts all. The list is up to 0.5 s old, ` +
         'the queue figures about 2 s.',
-      access: STREAMING,
+      access: ownAccount('stream', 'sockets:read', 'stream'),
       answers: { 200: answerOf('Sockets of all instances.', Sockets) },
       async handle(request) {
         const { count, sessions } = await listStreamSessions(db, callerOf(request).account.id);
@@ -96,7 +97,7 @@ export function socketRoutes(accounts: Pick<Accounts, 'db' | 'addresses'>): Rout
       summary: 'Close a socket',
       description:
         'The socket receives an `error` frame `taken_over` and close code 4504 within a second.',
-      access: STREAMING,
+      access: ownAccount('stream', 'sockets:change', 'stream'),
       params,
       answers: { 204: { description: 'The socket is being closed.' } },
       problems: ['object_not_found'],

@@ -7,7 +7,7 @@ import type { SubscriptionChanged } from '../../../domain/accounts/subscriptions
 import { NO_MONEY_MOVES, payCheckout } from '../../../domain/accounts/test-billing.ts';
 import { answerOf, bodyOf } from '../../http/answer-body.ts';
 import { refuse } from '../../http/refuse.ts';
-import { OPEN, SIGNED_IN, withFreshFactor } from '../server/access-rule.ts';
+import { OPEN, signedIn, withFreshFactor } from '../server/access-rule.ts';
 import { accountRoute } from '../server/account-route.ts';
 import { callerOf, requesterOf } from '../server/caller.ts';
 import { idOf, MaybeTime, orNull, STRICT, TierName, Time } from '../server/schemas.ts';
@@ -76,7 +76,7 @@ const PURCHASE = [
 /** What the routes that change a subscription have in common. */
 const CHANGE = {
   tag: 'subscription',
-  access: withFreshFactor(SIGNED_IN),
+  access: withFreshFactor(signedIn('billing:change')),
   answers: current,
   problems: ['subscription_required'],
 } as const;
@@ -113,7 +113,7 @@ export function subscriptionRoutes(deps: SubscriptionDeps): RouteOptions[] {
       url: '/api/subscription',
       tag: 'subscription',
       summary: 'Read the subscription of the account',
-      access: SIGNED_IN,
+      access: signedIn('billing:read'),
       answers: current,
       problems: ['object_not_found'],
       async handle(request, reply) {
@@ -162,7 +162,7 @@ function beginCheckout(deps: SubscriptionDeps): RouteOptions {
       'Buys a subscription, or upgrades the present one. An upgrade begins a new period at once; ' +
       'the unused part of the present one is credited. The answer states the amount before ' +
       'anything is paid.',
-    access: withFreshFactor(SIGNED_IN),
+    access: withFreshFactor(signedIn('billing:change')),
     body: Type.Object({ tier: TierName }, STRICT),
     bodyExample: { tier: 'pro' },
     answers: { 201: answerOf('Where to pay within the hour.', Checkout) },
@@ -213,7 +213,7 @@ function payTestCheckout({ db, canBuy }: SubscriptionDeps): RouteOptions {
     tag: 'subscription',
     summary: 'Pay a checkout of the test provider',
     description: NO_MONEY_MOVES,
-    access: withFreshFactor(SIGNED_IN),
+    access: withFreshFactor(signedIn('billing:change')),
     params: Type.Object({ id: idOf('chk') }, STRICT),
     body: Type.Object({ outcome: Type.Enum(['paid', 'failed']) }, STRICT),
     bodyExample: { outcome: 'paid' },

@@ -55,7 +55,7 @@ const TicketPage = Type.Object({ data: Type.Array(Ticket), next: Next });
 const TicketWithMessages = Type.Object({ ...TICKET, messages: Type.Array(Message) });
 
 const MESSAGE_CHARS_MAX = 10_000;
-const access = ownAccount('support');
+const access = ownAccount('support', 'support');
 const params = Type.Object({ id: idOf('tkt') }, STRICT);
 
 type Deps = Pick<Accounts, 'db'>;

@@ -5,7 +5,7 @@ import { EASY_TO_GUESS, passwordFault } from '../../../domain/accounts/passwords
 import type { AcceptedOrLimited } from '../../../domain/accounts/user-checks.ts';
 import { answerOf } from '../../http/answer-body.ts';
 import { refuse } from '../../http/refuse.ts';
-import { OPEN_LIMITED, SIGNED_IN, withFreshFactor } from '../server/access-rule.ts';
+import { OPEN_LIMITED, signedIn, withFreshFactor } from '../server/access-rule.ts';
 import { accountRoute } from '../server/account-route.ts';
 import { callerOf } from '../server/caller.ts';
 import { bodyFault, refuseBody } from '../server/json-body.ts';
@@ -164,7 +164,7 @@ function changePassword({ users }: UserDeps): RouteOptions {
     url: '/api/password',
     tag: 'session',
     summary: 'Change the password; all sessions end',
-    access: withFreshFactor(SIGNED_IN),
+    access: withFreshFactor(signedIn('profile')),
     body: Type.Object({ current: Password, password: Password }, STRICT),
     bodyExample: { current: 'correct horse battery', password: 'another horse battery' },
     answers: done,

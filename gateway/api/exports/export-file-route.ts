@@ -3,8 +3,9 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { entitlementOf } from '../../../domain/access/entitlement.ts';
+import { entitlementOf, isMemberActive } from '../../../domain/access/entitlement.ts';
 import type { Keyring } from '../../../domain/access/keyring.ts';
+import { mayDo } from '../../../domain/access/roles.ts';
 import type { ExportRow } from '../../../domain/exports/export-jobs.ts';
 import type { Turns } from '../../../lib/rate/turns.ts';
 import { refuse } from '../../http/refuse.ts';
@@ -31,8 +32,8 @@ export function exportFileRoute(deps: FileDeps) {
     access: OPEN_LIMITED,
     summary: 'Download the file of an export by its link',
     description:
-      'Whoever has the link has access until it expires, the key that asked for it ends, or the ' +
-      'account loses the right to history. One range of bytes (RFC 9110), with `If-Range`, resumes a ' +
+      'Whoever has the link has access until it expires, the key or sign-in that asked for it ends, ' +
+      'or the account loses the right to history. One range of bytes (RFC 9110), with `If-Range`, resumes a ' +
       'download; the strong `ETag` is the SHA-256.',
     params: Type.Object({ id: idOf('exp') }, STRICT),
     query: strict({
@@ -58,7 +59,9 @@ export function exportFileRoute(deps: FileDeps) {
       const row = await deps.jobs.find(id);
       if (row === undefined || row.state !== 'done') return refuse(reply, 'object_not_found');
       if (!(await mayDownload(deps, row, by))) {
-        return refuse(reply, 'link_invalid', { detail: 'Its key or its subscription has ended.' });
+        return refuse(reply, 'link_invalid', {
+          detail: 'Its key, sign-in or subscription has ended.',
+        });
       }
       return sendFile(deps, row, request, reply);
     },
@@ -69,7 +72,11 @@ async function mayDownload({ keyring, jobs }: FileDeps, row: ExportRow, by: stri
   const account = await keyring.account(row.account_id);
   if (account === undefined || account === 'unavailable') return false;
   if (entitlementOf(account, 'history', Date.now()).kind !== 'granted') return false;
-  return by === 'session' || (await jobs.isCredentialLive(by));
+  if (!by.startsWith('ses_')) return jobs.isCredentialLive(by);
+  const role = await jobs.roleOfSession(row.account_id, by);
+  return (
+    role !== undefined && mayDo(role, 'exports:read') && isMemberActive(account, role, Date.now())
+  );
 }
 
 async function sendFile(

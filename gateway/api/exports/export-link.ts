@@ -5,7 +5,7 @@ import { EXPORT_LIMITS } from './limits.ts';
 /** What a link is bound to. */
 interface LinkedExport {
   readonly id: string;
-  /** Id of the key that asked for the link, which ends with it; `session` otherwise. */
+  /** Id of the key, scheme or session that asked for the link, which ends with it. */
   readonly by: string;
   /** Unix seconds. */
   readonly expiresAtS: number;

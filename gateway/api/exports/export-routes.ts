@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { Type } from 'typebox';
 import { tierOf } from '../../../domain/access/entitlement.ts';
 import type { Pepper } from '../../../domain/access/pepper.ts';
+import { sessionIdOf } from '../../../domain/accounts/sessions.ts';
 import type { ExportCreated, ExportJobs, ExportRow } from '../../../domain/exports/export-jobs.ts';
 import type { Turns } from '../../../lib/rate/turns.ts';
 import { answerOf } from '../../http/answer-body.ts';
@@ -44,19 +45,20 @@ const isDryRun = (request: FastifyRequest) => queryOf(request).get('dry_run') ==
 
 /** Creating is a change, so `read` is not enough. An estimate is free. */
 const CREATES: AccountRule = {
-  ...ownAccount('exports', 'history'),
+  ...ownAccount('exports', 'exports:change', 'history'),
   isMetered: true,
   waive: (request) => (isDryRun(request) ? 'free' : undefined),
 };
-const READS = { tag: 'exports', access: ownAccount('exports', 'history') } as const;
+const READS = { tag: 'exports', access: ownAccount('exports', 'exports:read', 'history') } as const;
 /** Needs no capability: after a downgrade, exports can still be removed. */
-const REMOVES = { tag: 'exports', access: ownAccount('exports') } as const;
+const REMOVES = { tag: 'exports', access: ownAccount('exports', 'exports:change') } as const;
 const params = Type.Object({ id: idOf('exp') }, STRICT);
 
 /** Exports: files with many pills, made in the background. */
 export function exportRoutes(deps: ExportDeps): RouteOptions[] {
   const shown = (request: FastifyRequest, row: ExportRow) => {
-    const by = callerOf(request).key?.id ?? 'session';
+    const { key, session } = callerOf(request);
+    const by = key?.id ?? sessionIdOf(session!);
     const link =
       row.state === 'done'
         ? signLink(row.id, by, Math.floor(Date.now() / 1000), deps.pepper)

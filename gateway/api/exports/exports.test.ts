@@ -9,7 +9,9 @@ import { compressors } from 'hyparquet-compressors';
 import { sql } from 'kysely';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { newId } from '../../../domain/access/id.ts';
 import { readPepper } from '../../../domain/access/pepper.ts';
+import { createSessions, sessionIdOf } from '../../../domain/accounts/sessions.ts';
 import { databaseName, openClickHouse } from '../../../lib/clickhouse/clickhouse-client.ts';
 import { nowMicros } from '../../../lib/timing/clock.ts';
 import { parseCursor } from '../../../schemas/position.ts';
@@ -303,6 +305,31 @@ describe('links', () => {
       platform.db,
     );
     expect((await download(signed)).status).toBe(403);
+  });
+
+  test('ends with the sign-in that asked for it', async () => {
+    const { db } = platform;
+    const account = await createTestAccount(db, platform.namespace, { tier: 'institutional' });
+    const { done } = await exported({ ...range, format: 'csv.gz' }, account.key);
+    const id = newId('usr');
+    const user = { id, account_id: account.id, email: `${id}@example.com`, password_hash: '' };
+    await db
+      .insertInto('users')
+      .values({ ...user, role: 'read_only' })
+      .execute();
+    const { session, token } = await createSessions(db).begin(id, '127.0.0.1');
+    const pepper = readPepper(platform.namespace.env.KEY_PEPPER_FILE!);
+    const nowS = Math.floor(Date.now() / 1000);
+    const { path: signed } = signLink(done.id, sessionIdOf(session), nowS, pepper);
+    const answered = (status: number) =>
+      waitFor(`${status} for the link`, async () => (await download(signed)).status === status);
+    await answered(200);
+    await db.updateTable('users').set({ role: 'billing' }).where('id', '=', id).execute();
+    await answered(403);
+    await db.updateTable('users').set({ role: 'read_only' }).where('id', '=', id).execute();
+    await answered(200);
+    await createSessions(db).end(token);
+    await answered(403);
   });
 
   test('of a removed export leads nowhere, and its file is deleted', async () => {

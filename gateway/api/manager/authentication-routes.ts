@@ -6,7 +6,7 @@ import { SCHEME_LIMITS, type Schemes } from '../../../domain/authentication/sche
 import { checkUrl, type UrlPolicy } from '../../../domain/webhooks/send/url-policy.ts';
 import { answerOf, fromBody } from '../../http/answer-body.ts';
 import { refuse } from '../../http/refuse.ts';
-import { type AccountRule, SIGNED_IN, withFreshFactor } from '../server/access-rule.ts';
+import { signedIn, withFreshFactor } from '../server/access-rule.ts';
 import { accountRoute } from '../server/account-route.ts';
 import { callerOf, requesterOf } from '../server/caller.ts';
 import { bodyFault, refuseBody } from '../server/json-body.ts';
@@ -27,8 +27,7 @@ export interface AuthenticationDeps {
   readonly policy: UrlPolicy;
 }
 
-const READS: AccountRule = { ...SIGNED_IN, capability: 'custom_authentication' };
-const CHANGES = withFreshFactor(READS);
+const CHANGES = withFreshFactor(signedIn('schemes:change', 'custom_authentication'));
 const MANAGER = { tag: 'manager' } as const;
 const params = Type.Object({ id: idOf('aut') }, STRICT);
 
@@ -43,7 +42,7 @@ export function authenticationRoutes(deps: AuthenticationDeps): RouteOptions[] {
       method: 'GET',
       url: '/api/manager/authentication/schemes/:id',
       ...MANAGER,
-      access: SIGNED_IN,
+      access: signedIn('schemes:read'),
       summary: 'Read a scheme, with the result of its last trial',
       params,
       answers: { 200: answerOf('The scheme.', Scheme) },
@@ -218,7 +217,7 @@ function removeScheme(schemes: Schemes): RouteOptions {
     method: 'DELETE',
     url: '/api/manager/authentication/schemes/:id',
     ...MANAGER,
-    access: SIGNED_IN,
+    access: signedIn('schemes:change'),
     summary: 'Remove a scheme for good: refused everywhere within a second, its sockets closed',
     params,
     answers: { 204: { description: 'The scheme is removed.' } },

@@ -4,7 +4,7 @@ import { entitlementOf } from '../../../domain/access/entitlement.ts';
 import { SCHEME_LIMITS, type Schemes } from '../../../domain/authentication/schemes.ts';
 import { answerOf } from '../../http/answer-body.ts';
 import { refuse } from '../../http/refuse.ts';
-import { SIGNED_IN, withFreshFactor } from '../server/access-rule.ts';
+import { signedIn, withFreshFactor } from '../server/access-rule.ts';
 import { accountRoute } from '../server/account-route.ts';
 import { noTierRefusal, tierRefusal } from '../server/authorize.ts';
 import { callerOf, requesterOf } from '../server/caller.ts';
@@ -14,7 +14,7 @@ import { Authentication, schemeBody } from './scheme-schemas.ts';
 /**
  * Without a capability: after a downgrade too, the owner can let keys in again and remove schemes.
  */
-const WAY_BACK = withFreshFactor(SIGNED_IN);
+const WAY_BACK = withFreshFactor(signedIn('schemes:change'));
 const MANAGER = { tag: 'manager' } as const;
 const keyParams = Type.Object({ id: idOf('key') }, STRICT);
 const Choice = Type.Enum(['accepted', 'refused']);
@@ -29,7 +29,7 @@ function showOverview(schemes: Schemes): RouteOptions {
     method: 'GET',
     url: '/api/manager/authentication',
     ...MANAGER,
-    access: SIGNED_IN,
+    access: signedIn('schemes:read'),
     summary: 'List the authentication schemes, and whether API keys are accepted beside them',
     answers: { 200: answerOf('Oldest first.', Authentication) },
     handle: (request) => overviewOf(schemes, callerOf(request).account.id),

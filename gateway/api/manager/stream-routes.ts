@@ -3,15 +3,15 @@ import { Type } from 'typebox';
 import { DEDICATED_LIMITS, type NoCapacity } from '../../../domain/dedicated/streams.ts';
 import { answerOf } from '../../http/answer-body.ts';
 import { refuse } from '../../http/refuse.ts';
-import { type AccountRule, SIGNED_IN } from '../server/access-rule.ts';
+import { signedIn } from '../server/access-rule.ts';
 import { accountRoute } from '../server/account-route.ts';
 import { callerOf, requesterOf } from '../server/caller.ts';
 import { idOf, lineOf, overlapOf, STRICT } from '../server/schemas.ts';
 import { type Dedicated, DedicatedSocket, socketBody } from './dedicated-sockets.ts';
 
 /** By session only: a leaked key must neither create addresses nor remove addresses in use. */
-const access: AccountRule = { ...SIGNED_IN, capability: 'dedicated_stream' };
-const MANAGES = { tag: 'manager', access } as const;
+const MANAGES = { tag: 'manager', access: signedIn('sockets:change', 'dedicated_stream') } as const;
+const READS = { tag: 'manager', access: signedIn('sockets:read', 'dedicated_stream') } as const;
 const params = Type.Object({ name: idOf('ded') }, STRICT);
 const { perAccountMax, madePerHourMax, labelCharsMax } = DEDICATED_LIMITS;
 const Sockets = Type.Object({
@@ -26,7 +26,7 @@ export function dedicatedSocketRoutes(dedicated: Dedicated): RouteOptions[] {
     accountRoute({
       method: 'GET',
       url: '/api/manager/streams',
-      ...MANAGES,
+      ...READS,
       summary: 'List the dedicated sockets, with state, lag and queue depth',
       description: 'Oldest first; the figures are one or two seconds old.',
       answers: { 200: answerOf('All sockets that are not removed.', Sockets) },
@@ -41,7 +41,7 @@ export function dedicatedSocketRoutes(dedicated: Dedicated): RouteOptions[] {
     accountRoute({
       method: 'GET',
       url: '/api/manager/streams/:name',
-      ...MANAGES,
+      ...READS,
       summary: 'Read a dedicated socket',
       params,
       answers: { 200: answerOf('The dedicated socket.', DedicatedSocket) },

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { AccountAccess } from '../../../domain/access/account-access.ts';
+import type { Permission } from '../../../domain/access/roles.ts';
 import type { Scope } from '../../../domain/access/scopes.ts';
 import type { Capability } from '../../../domain/access/tiers.ts';
 import type { Refusal } from '../../http/problems.ts';
@@ -22,6 +23,8 @@ export interface AccountRule {
   readonly by: 'account';
   /** Accepted credentials; a key takes precedence over a session. */
   readonly accepts: readonly ('key' | 'session')[];
+  /** What the role of a session's user must permit; a key has scopes instead. */
+  readonly permission: Permission;
   /** Capability that the tier must include; undefined: any account, even without a subscription. */
   readonly capability?: Capability;
   /** Scope that the key must have; `any`: every key may. Stated by each rule that accepts keys. */
@@ -49,11 +52,21 @@ export const OPEN_LIMITED: AccessRule = { by: 'anyone', isLimited: true };
 /** A read with a capability of the tier, by key or session; counts as one call of the quota. */
 export function metered(capability: Capability): AccountRule {
   const accepts = ['key', 'session'] as const;
-  return { by: 'account', accepts, capability, scope: 'read', isMetered: true };
+  return {
+    by: 'account',
+    accepts,
+    permission: 'pills:read',
+    capability,
+    scope: 'read',
+    isMetered: true,
+  };
 }
 
 /** By session only: a leaked key must not change access. Unsafe methods need the CSRF token. */
-export const SIGNED_IN: AccountRule = { by: 'account', accepts: ['session'], isMetered: false };
+export function signedIn(permission: Permission, capability?: Capability): AccountRule {
+  const of = capability === undefined ? {} : { capability };
+  return { by: 'account', accepts: ['session'], permission, isMetered: false, ...of };
+}
 
 /**
  * The same rule for what a stolen session would be used for: keys, secrets, payment. A session of a
@@ -64,13 +77,13 @@ export function withFreshFactor(rule: AccountRule): AccountRule {
 }
 
 /** Free: by session, or by key with this scope. @param capability that the tier must include */
-export function ownAccount(scope: Scope | 'any', capability?: Capability): AccountRule {
-  const of = capability === undefined ? {} : { capability };
-  return { ...SIGNED_IN, accepts: ['key', 'session'], scope, ...of };
+export function ownAccount(
+  scope: Scope | 'any',
+  permission: Permission,
+  capability?: Capability,
+): AccountRule {
+  return { ...signedIn(permission, capability), accepts: ['key', 'session'], scope };
 }
-
-/** The account's sockets, where the tier includes streams. */
-export const STREAMING = ownAccount('stream', 'stream');
 
 /**
  * Whether a session must repeat its CSRF token: for changes, and for reads that cost a call, since

@@ -37,6 +37,11 @@ export function requesterOf(request: FastifyRequest) {
   return { accountId: caller.account.id, actor: actorOf(caller), address: request.ip };
 }
 
+/** The same of a signed-in user, who changes members in person. */
+export function memberRequestOf(request: FastifyRequest) {
+  return { ...requesterOf(request), userId: callerOf(request).session!.userId };
+}
+
 /** The origin of a request that may begin a session. */
 export function visitorOf({ ip, headers }: FastifyRequest): Visitor {
   return { address: ip, userAgent: shortUserAgent(headers['user-agent']) };

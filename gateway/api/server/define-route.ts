@@ -32,7 +32,7 @@ interface Answer {
 }
 
 export interface RouteDefinition<P extends TObject, Q extends TObject, B extends TObject> {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly url: string;
   readonly tag: string;
   readonly summary: string;

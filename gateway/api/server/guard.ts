@@ -11,6 +11,7 @@ import { REFUSAL_AFTER_MS } from '../limits.ts';
 import { type AccountRule, needsCsrfToken } from './access-rule.ts';
 import { refusalOf } from './authorize.ts';
 import type { Caller } from './caller.ts';
+import { symbolsRefusal } from './desk-symbols.ts';
 import { type Generators, identifyGenerator } from './generators.ts';
 import { keyProblem } from './key-fault.ts';
 import { isReference } from './openapi.ts';
@@ -166,15 +167,16 @@ function admitCaller({ meter, unmetered }: GuardDeps, visit: Visit, caller: Call
   const waiver = rule.waive?.(request, account);
   const isMetered = rule.isMetered && waiver === undefined;
   const refusal =
-    (isMetered ? undefined : unmetered.ofAccount(account)) ??
-    refusalOf(rule, account, key) ??
+    (isMetered ? undefined : unmetered.ofAccount(account, key?.desk)) ??
+    refusalOf(rule, caller) ??
+    symbolsRefusal(rule, request, key?.desk) ??
     (waiver === 'free' ? undefined : waiver) ??
     (session === undefined ? undefined : factorRefusal(rule, session));
   if (refusal === undefined && isMetered) {
-    takeCall(meter, { id: key?.id ?? CONSOLE_KEY, account }, request, reply, done);
+    takeCall(meter, { id: key?.id ?? CONSOLE_KEY, account, desk: key?.desk }, request, reply, done);
     return;
   }
-  showLimits(meter, reply, account);
+  showLimits(meter, reply, account, key?.desk);
   if (refusal === undefined) done();
   else refuse(reply, ...refusal);
 }

@@ -1,6 +1,7 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify';
+import { PERMISSIONS, type Role } from '../../../domain/access/roles.ts';
 import { type Tier, tierThatHas } from '../../../domain/access/tiers.ts';
 import { prepareDocument } from '../../http/document.ts';
 import { GENERATOR_SCHEME, INGEST_TAG, ingestPaths } from '../../http/ingest-document.ts';
@@ -8,6 +9,7 @@ import type { ProblemCode } from '../../http/problem-catalogue.ts';
 import { problemAnswers } from '../../http/problem-documents.ts';
 import { API_VERSION } from '../../http/problems.ts';
 import { type AccessRule, type AccountRule, needsCsrfToken, OPEN } from './access-rule.ts';
+import { isOfSymbols } from './desk-symbols.ts';
 import { REFERENCE_PATH, referencePage } from './reference-page.ts';
 import { sessionCookieName } from './session-cookie.ts';
 
@@ -111,6 +113,7 @@ function complete(schema: FastifySchema | undefined, route: RouteOptions): Fasti
     ...schema,
     operationId: operationIdOf(methods[0]!, route.url),
     'x-tier': tierOf(access),
+    ...rolesOf(access),
   };
   const codes = new Set<ProblemCode>([
     ...([
@@ -156,6 +159,12 @@ const capital = (word: string) => `${word.slice(0, 1).toUpperCase()}${word.slice
 function tierOf(access: AccessRule): Tier | 'none' {
   const capability = access.by === 'account' ? access.capability : undefined;
   return capability === undefined ? 'none' : tierThatHas(capability);
+}
+
+/** The roles of members that may call an operation by session. */
+function rolesOf(access: AccessRule): { readonly 'x-roles'?: readonly Role[] } {
+  if (access.by !== 'account' || !access.accepts.includes('session')) return {};
+  return { 'x-roles': PERMISSIONS[access.permission] };
 }
 
 /** The names that OpenAPI 3.1 allows beside an API key: what the key must be allowed to do. */
@@ -225,8 +234,12 @@ function problemsOfRule(rule: AccessRule, methods: readonly string[]): ProblemCo
     'accounts_unavailable',
     ...(byKey ? (['address_refused'] as const) : []),
     ...(byKey && rule.scope !== 'any' ? (['scope_missing'] as const) : []),
+    ...(byKey && isOfSymbols(rule) ? (['symbol_refused'] as const) : []),
     ...(bySession && methods.some((method) => needsCsrfToken(rule, method))
       ? (['csrf_token_invalid'] as const)
+      : []),
+    ...(bySession && rule.permission !== 'profile'
+      ? (['permission_missing', 'membership_inactive'] as const)
       : []),
     ...(rule.needsFreshFactor === true ? (['second_factor_stale'] as const) : []),
     ...(rule.capability === undefined

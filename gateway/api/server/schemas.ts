@@ -137,6 +137,16 @@ export const Next = orNull(
   'Path of the next page, to be requested as it is; null on the last page',
 );
 
+/** The name of a desk, in paths and bodies. */
+export const DeskName = Type.String({
+  pattern: ruled(
+    '^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$',
+    'malformed',
+    'A desk is named by 1 to 63 lower-case letters, digits and hyphens, not at its ends.',
+  ),
+  description: 'Name of a desk',
+});
+
 /** The body of a rotation: how long the former object stays in force. */
 export const overlapOf = (maximum: number, byDefault: number) => {
   const overlap = Type.Integer({ minimum: 0, maximum, default: byDefault });

@@ -20,6 +20,7 @@ const ROUTES = {
     'GET /ready',
     'POST /api/authentication/check',
     'POST /api/billing/events/{provider}',
+    'POST /api/invitations/accept',
     'POST /api/password/reset',
     'POST /api/password/reset/confirm',
     'POST /api/session',
@@ -32,6 +33,9 @@ const ROUTES = {
     'DELETE /api/destinations/{id}',
     'DELETE /api/keys/{id}',
     'DELETE /api/manager/authentication/schemes/{id}',
+    'DELETE /api/manager/desks/{name}',
+    'DELETE /api/manager/invitations/{id}',
+    'DELETE /api/manager/members/{id}',
     'DELETE /api/manager/streams/{name}',
     'DELETE /api/second-factor',
     'DELETE /api/session',
@@ -43,6 +47,10 @@ const ROUTES = {
     'GET /api/keys/{id}',
     'GET /api/manager/authentication',
     'GET /api/manager/authentication/schemes/{id}',
+    'GET /api/manager/desks',
+    'GET /api/manager/desks/{name}',
+    'GET /api/manager/desks/{name}/usage',
+    'GET /api/manager/members',
     'GET /api/manager/streams',
     'GET /api/manager/streams/{name}',
     'GET /api/second-factor',
@@ -56,17 +64,21 @@ const ROUTES = {
     'PATCH /api/manager/authentication',
     'PATCH /api/manager/authentication/keys/{id}',
     'PATCH /api/manager/authentication/schemes/{id}',
+    'PATCH /api/manager/members/{id}',
     'PATCH /api/subscription',
     'POST /api/billing/test/checkouts/{id}',
     'POST /api/destinations/s3',
     'POST /api/destinations/{id}/pause',
     'POST /api/destinations/{id}/resume',
     'POST /api/destinations/{id}/test',
+    'POST /api/invitations/join',
     'POST /api/keys',
     'POST /api/keys/{id}/rotate',
     'POST /api/manager/authentication/schemes/{id}/trial',
     'POST /api/manager/authentication/signature-schemes',
     'POST /api/manager/authentication/token-schemes',
+    'POST /api/manager/invitations',
+    'POST /api/manager/invitations/{id}/resend',
     'POST /api/manager/streams',
     'POST /api/manager/streams/{name}/rotate',
     'POST /api/password',
@@ -78,6 +90,7 @@ const ROUTES = {
     'POST /api/subscription/checkout',
     'POST /api/subscription/resume',
     'POST /api/webhooks/{id}/rotate-secret',
+    'PUT /api/manager/desks/{name}',
   ],
   generator: ['GET /api/generator/rejected', 'GET /api/generator/summary'],
   'any key': ['GET /api/account'],
@@ -240,12 +253,13 @@ async function call(name: string, key: string) {
     .replace('{message_id}', MESSAGE)
     .replace(
       '/exports/{id}/file',
-      `/exports/exp_000000000000/file?by=session&expires=1&signature=${'x'.repeat(43)}`,
+      `/exports/exp_000000000000/file?by=ses_000000000000&expires=1&signature=${'x'.repeat(43)}`,
     )
     .replace('/exports/{id}', '/exports/exp_000000000000')
     .replace('/keys/{id}', '/keys/key_000000000000')
     .replace('/checkouts/{id}', '/checkouts/chk_000000000000')
     .replace('/sessions/{id}', '/sessions/s_000000000000')
+    .replace('/desks/{name}', '/desks/tokyo')
     .replace('{name}', 'ded_000000000000')
     .replace('{provider}', 'test');
   const shown = Object.values(operations.get(name)!.requestBody?.content ?? {})[0];

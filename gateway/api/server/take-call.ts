@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type {
   AccountAccess,
+  DeskAccess,
   KeyAccess,
   MeteredCall,
   MeterVerdict,
@@ -34,16 +35,16 @@ declare module 'fastify' {
  */
 export function takeCall(
   meter: Meter,
-  { id: keyId, account }: Pick<KeyAccess, 'id' | 'account'>,
+  { id: keyId, account, desk }: Pick<KeyAccess, 'id' | 'account' | 'desk'>,
   request: FastifyRequest,
   reply: FastifyReply,
   done: Done,
 ): void {
   const method = request.method === 'HEAD' ? 'GET' : request.method;
-  const call = { account, keyId, endpoint: `${method} ${request.routeOptions.url}` };
+  const call = { account, desk, keyId, endpoint: `${method} ${request.routeOptions.url}` };
   const answer = (result: MeterVerdict) => {
     callsTotal.inc({ outcome: result.kind });
-    const daily = 'daily' in result ? result.daily : meter.peek(account).daily;
+    const daily = 'daily' in result ? result.daily : meter.peek(account, desk).daily;
     reply.headers(rateHeaders({ burst: result.burst, daily }));
     if (result.kind === 'granted') {
       request.meteredCall = call;
@@ -56,8 +57,14 @@ export function takeCall(
 }
 
 /** Shows the limits without counting a call. Without an active subscription there are none. */
-export function showLimits(meter: Meter, reply: FastifyReply, account: AccountAccess): void {
-  if (tierOf(account, Date.now()) !== undefined) reply.headers(rateHeaders(meter.peek(account)));
+export function showLimits(
+  meter: Meter,
+  reply: FastifyReply,
+  account: AccountAccess,
+  desk?: DeskAccess,
+): void {
+  if (tierOf(account, Date.now()) === undefined) return;
+  reply.headers(rateHeaders(meter.peek(account, desk)));
 }
 
 function limitRefusal(result: Exclude<MeterVerdict, { kind: 'granted' }>): Refusal {
@@ -66,18 +73,18 @@ function limitRefusal(result: Exclude<MeterVerdict, { kind: 'granted' }>): Refus
       return ['accounts_unavailable', { retry_after_s: 1 }];
     case 'rate_limited': {
       const { burst, retryAfterS } = result;
-      return rateRefusal('burst', 'account', { ...burst, retryAfterS });
+      return rateRefusal('burst', result.of, { ...burst, retryAfterS });
     }
     case 'quota_exceeded':
       return [
         'daily_quota_exceeded',
         {
           'violated-policies': ['daily'],
-          scope: 'account',
+          scope: result.of,
           limit: result.daily.limit,
           used: result.used,
           resets_at: result.resetsAt,
-          detail: 'The day begins at 00:00 UTC. All keys of the account share the quota.',
+          detail: `The day begins at 00:00 UTC. All keys of the ${result.of} share the quota.`,
           retry_after_s: result.daily.resetS,
         },
       ];

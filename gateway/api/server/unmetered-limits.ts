@@ -1,4 +1,8 @@
-import type { AccountAccess } from '../../../domain/access/account-access.ts';
+import type {
+  AccountAccess,
+  DeskAccess,
+  LimitOwner,
+} from '../../../domain/access/account-access.ts';
 import { tierOf } from '../../../domain/access/entitlement.ts';
 import { networkOf } from '../../../domain/access/network-of.ts';
 import { TIERS } from '../../../domain/access/tiers.ts';
@@ -14,8 +18,14 @@ export function createUnmeteredLimits() {
   const accounts = createTokenBuckets();
   const networks = createTokenBuckets();
   return {
-    /** Counts a call of an account. @returns the refusal if the call exceeds the limit */
-    ofAccount(account: AccountAccess): Refusal | undefined {
+    /** Counts a call of an account and of its desk. @returns the refusal if the call exceeds the limit */
+    ofAccount(account: AccountAccess, desk?: DeskAccess): Refusal | undefined {
+      if (desk?.rate !== undefined) {
+        // The desk first: what it has no room for takes nothing from the account.
+        const { perS, burst } = desk.rate;
+        const refusal = overLimit('desk', accounts.take(desk.id, perS, burst, performance.now()));
+        if (refusal !== undefined) return refusal;
+      }
       const tier = tierOf(account, Date.now());
       const plan = tier === undefined ? undefined : TIERS[tier];
       // At least the rate that the plan allows for metered calls.
@@ -44,14 +54,14 @@ interface RateVerdict {
   readonly retryAfterS: number;
 }
 
-function overLimit(scope: 'account' | 'address', verdict: RateVerdict): Refusal | undefined {
+function overLimit(scope: LimitOwner | 'address', verdict: RateVerdict): Refusal | undefined {
   return verdict.retryAfterS === 0 ? undefined : rateRefusal('unmetered', scope, verdict);
 }
 
 /** The refusal of a call that comes too soon after others. */
 export function rateRefusal(
   policy: 'unmetered' | 'burst',
-  scope: 'account' | 'address',
+  scope: LimitOwner | 'address',
   { limit, windowS: window_s, retryAfterS: retry_after_s }: RateVerdict,
 ): Refusal {
   const members = { 'violated-policies': [policy], scope, limit, window_s, retry_after_s };

@@ -5,19 +5,19 @@ import type {
 } from '../../../domain/webhooks/endpoints/endpoint-operations.ts';
 import type { EndpointState } from '../../../domain/webhooks/endpoints/endpoint-state.ts';
 import { refuse } from '../../http/refuse.ts';
-import { type AccountRule, ownAccount, SIGNED_IN, withFreshFactor } from '../server/access-rule.ts';
+import { type AccountRule, ownAccount, signedIn, withFreshFactor } from '../server/access-rule.ts';
 import { callerOf } from '../server/caller.ts';
 import { stateOf } from './endpoint-body.ts';
 
 /** Endpoints: need no capability, because after a downgrade they can still be read and deleted. */
-export const READS = route(ownAccount('webhooks:read'));
-export const DELETES = route(ownAccount('webhooks:write'));
+export const READS = route(ownAccount('webhooks:read', 'webhooks:read'));
+export const DELETES = route(ownAccount('webhooks:write', 'webhooks:change'));
 
 /** Deliveries and their attempts. */
-export const READS_DELIVERIES = route(ownAccount('webhooks:read', 'webhooks'));
+export const READS_DELIVERIES = route(ownAccount('webhooks:read', 'webhooks:read', 'webhooks'));
 
 /** Posts messages: by key too. */
-export const WRITES = route(ownAccount('webhooks:write', 'webhooks'));
+export const WRITES = route(ownAccount('webhooks:write', 'webhooks:change', 'webhooks'));
 
 /** Changes where messages go: by key too, for infrastructure as code. */
 export const CHANGES = route(withFreshFactor(WRITES.access));
@@ -26,7 +26,7 @@ export const CHANGES = route(withFreshFactor(WRITES.access));
  * A new secret of an existing endpoint: by session only, because a leaked key must not replace what
  * the receiver trusts. A key gets the secret of an endpoint that it creates.
  */
-export const ROTATES = route(withFreshFactor({ ...SIGNED_IN, capability: 'webhooks' }));
+export const ROTATES = route(withFreshFactor(signedIn('webhooks:change', 'webhooks')));
 
 function route(access: AccountRule) {
   return { tag: 'webhooks', access };

@@ -199,6 +199,31 @@ export const ACCESS_PROBLEMS = problemTypes({
     meaning: 'The key does not have the scope in `needs`.',
     remedy: 'Use a key that has this scope, or add the scope at PATCH /api/keys/{id} by session.',
   },
+  symbol_refused: {
+    status: 403,
+    title: 'The desk of the key may not read this symbol',
+    meaning:
+      'The key belongs to the desk `desk`, which is limited to some symbols; `symbols` lists those ' +
+      'of the request that are not among them, or `detail` says what else is refused.',
+    remedy: 'Ask for symbols of the desk, or let a manager change them at /api/manager/desks.',
+  },
+  permission_missing: {
+    status: 403,
+    title: 'Your role does not permit this',
+    meaning:
+      'You act for the account in the role `role`, which lacks the permission in `permission`.',
+    remedy:
+      'Ask a member with one of the `roles` to do this, or an owner to change your role at PATCH ' +
+      '/api/manager/members/{id}.',
+  },
+  membership_inactive: {
+    status: 403,
+    title: 'Only owners have access now',
+    meaning:
+      'The tier of the account has no API manager, so members besides its owners have no access. ' +
+      'Nothing was deleted.',
+    remedy: 'Ask an owner to subscribe to a tier with the API manager.',
+  },
   subscription_required: {
     status: 403,
     title: 'A subscription is required',
@@ -233,14 +258,18 @@ export const ACCESS_PROBLEMS = problemTypes({
   rate_limited: {
     status: 429,
     title: 'Too many calls a second',
-    meaning: 'The burst limit of the account or of the address is used up in this process.',
+    meaning:
+      'The burst limit of the account, of its desk or of the address is used up in this process; ' +
+      '`scope` says which.',
     remedy: 'Send the request again after `Retry-After`, and spread calls over the second.',
     type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
   },
   daily_quota_exceeded: {
     status: 429,
     title: 'Daily quota used up',
-    meaning: 'All keys of the account together have used up the calls of this UTC day.',
+    meaning:
+      'All keys of the account, or of its desk, together have used up the calls of this UTC day; ' +
+      '`scope` says which.',
     remedy: 'Wait until `resets_at`, or change to a tier with more calls.',
     type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
   },

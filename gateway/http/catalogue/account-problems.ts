@@ -6,7 +6,9 @@ export const ACCOUNT_PROBLEMS = problemTypes({
     status: 400,
     title: 'The token is no longer valid',
     meaning: 'The token from the mail is unknown, already used, or too old.',
-    remedy: 'Request another mail at POST /api/users/verify/resend or POST /api/password/reset.',
+    remedy:
+      'Request another mail at POST /api/users/verify/resend or POST /api/password/reset; ask for ' +
+      'another invitation.',
   },
   billing_event_invalid: {
     status: 400,
@@ -37,6 +39,32 @@ export const ACCOUNT_PROBLEMS = problemTypes({
     title: 'No room for another key',
     meaning: 'The account has the maximum number of live keys.',
     remedy: 'Revoke an unused key at DELETE /api/keys/{id}.',
+  },
+  member_limit: {
+    status: 409,
+    title: 'No room for another member',
+    meaning: 'Members and open invitations together have reached the limit, `limit`.',
+    remedy: 'Remove a member or revoke an invitation at /api/manager/members.',
+  },
+  desk_limit: {
+    status: 409,
+    title: 'No room for another desk',
+    meaning: 'The account has the maximum number of desks, `limit`.',
+    remedy: 'Remove an unused desk at DELETE /api/manager/desks/{name}.',
+  },
+  precondition_failed: {
+    status: 412,
+    title: 'The object is not as you know it',
+    meaning:
+      'The object has another entity tag than `If-Match` names, or exists although ' +
+      '`If-None-Match: *` says that it must not.',
+    remedy: 'Read the object again, and decide anew with its `ETag`.',
+  },
+  precondition_required: {
+    status: 428,
+    title: 'Say which state you change',
+    meaning: 'The object exists. Without `If-Match`, a change could undo one that you do not know.',
+    remedy: 'Read the object, and send its `ETag` as `If-Match`.',
   },
   scheme_limit: {
     status: 409,

@@ -28,8 +28,10 @@ export function createAccountConnections(keyring: Keyring, nowMs: () => number, 
     if (!byAccount.get(connection.principal.accountId)?.has(connection)) return;
     if (result.ok) {
       unconfirmed.delete(connection);
-      connection.principal = result.principal;
-      if (!isAmongFirst(connection, byAccount.get(result.principal.accountId)!)) {
+      connection.reauthorize(result.principal);
+      // It has ended if it may no longer have what it gets.
+      const own = byAccount.get(result.principal.accountId);
+      if (own?.has(connection) === true && !isAmongFirst(connection, own)) {
         const { message, more } = overLimit(result.principal, byAccount)!;
         connection.fail('connection_limit', message, more);
       }
@@ -109,23 +111,39 @@ function createChecks(check: (connection: Connection) => Promise<void>) {
 
 /** Why the account may not open another connection; undefined if it may. */
 function overLimit(
-  { accountId, connectionsMax }: Principal,
+  principal: Principal,
   byAccount: ReadonlyMap<string, ReadonlySet<Connection>>,
 ): Refusal | undefined {
-  const own = byAccount.get(accountId);
-  if (own === undefined || own.size < connectionsMax) return undefined;
+  const own = byAccount.get(principal.accountId);
+  if (own === undefined) return undefined;
+  const { connectionsMax, desk } = principal;
+  const ofDesk = openOfDesk(principal, own);
+  if (ofDesk.length >= (desk?.connectionsMax ?? Number.POSITIVE_INFINITY)) {
+    return limitRefusal(ofDesk, desk?.connectionsMax ?? 0, ` of the desk ${desk?.name}`);
+  }
+  return own.size < connectionsMax ? undefined : limitRefusal([...own], connectionsMax);
+}
+
+function limitRefusal(open: readonly Connection[], max: number, of = ''): Refusal {
   return {
     code: 'connection_limit',
-    message: `${own.size} of ${connectionsMax} connections are open. Close one first.`,
-    more: { limit: connectionsMax, sessions: [...own].slice(0, LISTED_MAX).map(sessionOf) },
+    message: `${open.length} of ${max} connections${of} are open. Close one first.`,
+    more: { limit: max, sessions: open.slice(0, LISTED_MAX).map(sessionOf) },
   };
 }
 
-/** After a downgrade the oldest connections stay. */
+/** After a downgrade the oldest connections stay, and likewise of a desk. */
 function isAmongFirst(connection: Connection, own: ReadonlySet<Connection>): boolean {
-  const { connectionsMax } = connection.principal;
-  if (own.size <= connectionsMax) return true;
-  return [...own].indexOf(connection) < connectionsMax;
+  const { connectionsMax, desk } = connection.principal;
+  const ofDesk = openOfDesk(connection.principal, own);
+  if (ofDesk.indexOf(connection) >= (desk?.connectionsMax ?? ofDesk.length)) return false;
+  return own.size <= connectionsMax || [...own].indexOf(connection) < connectionsMax;
+}
+
+/** The open connections of a desk that has a limit of its own, oldest first; otherwise none. */
+function openOfDesk({ desk }: Principal, own: ReadonlySet<Connection>): readonly Connection[] {
+  if (desk?.connectionsMax === undefined) return [];
+  return [...own].filter(({ principal }) => principal.desk?.id === desk.id);
 }
 
 function sessionOf(connection: Connection) {

@@ -2,9 +2,11 @@ import type {
   AccountAccess,
   Identified,
   KeyAccess,
+  TicketHolder,
 } from '../../../domain/access/account-access.ts';
 import {
   entitlementOf,
+  isMemberActive,
   tierChangesAtMs,
   tierTooLowText,
 } from '../../../domain/access/entitlement.ts';
@@ -51,8 +53,7 @@ export async function authenticate(
   const holder = await keyring.redeemTicket(credential.ticket);
   if (holder === 'unavailable') return UNAVAILABLE;
   if (holder === undefined) return KEY_INVALID;
-  if (holder.keyId === undefined)
-    return authenticateAccount(holder.account, holder.sessionHash, keyring);
+  if (holder.keyId === undefined) return authenticateAccount(holder.account, holder, keyring);
   const identified = await keyring.identifyById(holder.keyId, address);
   return authenticateKey(withTokenEnd(identified, holder.tokenEndsAtMs), keyring);
 }
@@ -100,7 +101,7 @@ export async function reauthenticate(
     if (account === 'unavailable') return UNAVAILABLE;
     return account === undefined
       ? SUBSCRIPTION_ENDED
-      : authenticateAccount(account, principal.sessionHash, keyring);
+      : authenticateAccount(account, principal, keyring);
   }
   const found = await keyring.identifyById(principal.keyId, address);
   const identified = withTokenEnd(found, principal.tokenEndsAtMs);
@@ -120,14 +121,18 @@ function authenticateKey(identified: Identified, keyring: OpenKeyring): Authenti
   return authenticateAccount(key.account, key, keyring);
 }
 
+/** The sign-in of a user whose ticket opened a connection; a ticket of the demo has none. */
+type SignIn = Pick<TicketHolder, 'sessionHash' | 'role'>;
+
 function authenticateAccount(
   account: AccountAccess,
-  by: KeyAccess | Buffer | undefined,
+  by: KeyAccess | SignIn,
   { onlyAccountId }: OpenKeyring,
 ): Authentication {
   const isDedicated = onlyAccountId !== undefined;
   if (isDedicated && account.id !== onlyAccountId) return OTHER_ACCOUNT;
-  const key = Buffer.isBuffer(by) ? undefined : by;
+  const key = 'scopes' in by ? by : undefined;
+  const { sessionHash, role }: SignIn = 'scopes' in by ? {} : by;
   const isScheme = key !== undefined && isSchemeId(key.id);
   const capability = isDedicated ? 'dedicated_stream' : 'stream';
   const nowMs = Date.now();
@@ -144,6 +149,7 @@ function authenticateAccount(
     return refused('account_suspended', detail, { reason });
   }
   if (entitlement.kind !== 'granted') return SUBSCRIPTION_ENDED;
+  if (role !== undefined && !isMemberActive(account, role, nowMs)) return MEMBERSHIP_INACTIVE;
   const { tier } = entitlement;
   const never = Number.POSITIVE_INFINITY;
   return {
@@ -152,7 +158,8 @@ function authenticateAccount(
       accountId: account.id,
       tier,
       keyId: key?.id,
-      sessionHash: Buffer.isBuffer(by) ? by : undefined,
+      sessionHash,
+      role,
       tokenEndsAtMs: key?.tokenEndsAtMs,
       hint: key?.hint ?? 'session',
       endsAtMs: Math.min(
@@ -160,6 +167,7 @@ function authenticateAccount(
         key?.tokenEndsAtMs ?? never,
         tierChangesAtMs(account, nowMs) ?? never,
       ),
+      desk: key?.desk,
       connectionsMax: TIERS[tier].streamConnections,
       symbolsMax: TIERS[tier].streamSymbols,
     },
@@ -216,6 +224,10 @@ const ADDRESS_REFUSED = refused('address_refused', 'The key may not be used from
 const SUBSCRIPTION_ENDED = refused(
   'subscription_ended',
   'The account has no active subscription. Subscribe at POST /api/subscription/checkout.',
+);
+const MEMBERSHIP_INACTIVE = refused(
+  'subscription_ended',
+  'The tier of the account has no API manager, so only its owners have access.',
 );
 /** The sign-in whose ticket opened the connection has ended. */
 export const SIGNED_OUT = refused(

@@ -112,8 +112,10 @@ function createOrders(registry: SessionRegistry, connections: ReadonlyMap<string
       else fail(session, 'taken_over', 'The session was closed over the API.');
     }
     const now = new Map<string, number>();
-    for (const { session, before } of orders.overLimit) {
-      const max = connections.get(session)?.principal.connectionsMax ?? Number.POSITIVE_INFINITY;
+    for (const { session, before, deskMax } of orders.overLimit) {
+      const { connectionsMax = Number.POSITIVE_INFINITY } =
+        connections.get(session)?.principal ?? {};
+      const max = deskMax ?? connectionsMax;
       if (before < max) continue;
       const reads = (overLimit.get(session) ?? 0) + 1;
       const message = `More than ${max} connections are open across all instances.`;
@@ -130,10 +132,11 @@ function asError(error: unknown): Error {
 
 function rowOf(connection: Connection, nowMs: number): OpenSession {
   const { session, principal, address, encoding, openedAt, outbox, queueBytes } = connection;
-  const { accountId, sessionHash, hint } = principal;
+  const { accountId, sessionHash, hint, desk } = principal;
   return {
     session,
     accountId,
+    deskId: desk?.id,
     sessionHash,
     hint,
     address,

@@ -12,7 +12,7 @@ import { type GapDeps, gapFrames } from '../replay/gap.ts';
 import { createReplaySource, planReplay, type ResumeOutcome } from '../replay/replay-plan.ts';
 import { chooseRows, createSnapshot } from '../replay/snapshot.ts';
 import type { Hub } from './hub.ts';
-import type { Principal } from './principal.ts';
+import { maySee, type Principal } from './principal.ts';
 import type { Subscriber } from './subscriber.ts';
 
 export interface SubscriptionDeps extends GapDeps {
@@ -35,13 +35,13 @@ export function startSubscription(
   subscriber: Subscriber,
   frame: SubscribeFrame,
   outcome: ResumeOutcome,
-  principal: Pick<Principal, 'accountId' | 'symbolsMax'>,
+  principal: Pick<Principal, 'accountId' | 'symbolsMax' | 'desk'>,
 ): void {
   const { hub, latestPills, nowMicros, limits } = deps;
   const { id, mode, backfill, filter, resume } = frame;
   const { outbox, codec } = subscriber;
   const symbolsMax = Math.min(principal.symbolsMax, limits.symbolsPerConnectionMax);
-  const { accepted, rejected } = sortSymbols(frame.symbols, subscriber, symbolsMax);
+  const { accepted, rejected } = sortSymbols(frame.symbols, subscriber, principal, symbolsMax);
   const subscription: Subscription = { mode, backfill, filter };
   const request = { outcome, symbols: accepted, named: subscriber.named, subscription };
   const plan = planReplay(request, deps.replayBuffer, limits.replayPillsMax);
@@ -85,8 +85,16 @@ function oldestPosition({ latestPills, replayBuffer }: SubscriptionDeps): string
   return formatPosition(latestPills.epoch, new Map(offsets.map(([p, start]) => [p, start - 1])));
 }
 
-/** Rejects malformed symbols, and symbols beyond the bound on named symbols. */
-function sortSymbols(symbols: readonly string[], { named }: Subscriber, namedMax: number) {
+/**
+ * Rejects malformed symbols, those that the desk may not read (`*` with them), and symbols beyond the
+ * bound on named symbols.
+ */
+function sortSymbols(
+  symbols: readonly string[],
+  { named }: Subscriber,
+  principal: Pick<Principal, 'desk'>,
+  namedMax: number,
+) {
   const accepted: string[] = [];
   const rejected: ServerFrame<'subscribed'>['rejected'] = [];
   let count = named.size;
@@ -94,7 +102,8 @@ function sortSymbols(symbols: readonly string[], { named }: Subscriber, namedMax
     const isNew = symbol !== ALL_SYMBOLS && !named.has(symbol);
     if (symbol !== ALL_SYMBOLS && !isSymbol(symbol)) {
       rejected.push({ symbol: symbol.toWellFormed(), code: 'symbol_malformed' });
-    } else if (isNew && count >= namedMax) rejected.push({ symbol, code: 'symbol_limit' });
+    } else if (!maySee(principal, symbol)) rejected.push({ symbol, code: 'symbol_refused' });
+    else if (isNew && count >= namedMax) rejected.push({ symbol, code: 'symbol_limit' });
     else {
       if (isNew) count += 1;
       accepted.push(symbol);

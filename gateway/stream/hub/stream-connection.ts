@@ -7,6 +7,7 @@ import { ERROR_CODES, type FatalName } from '../protocol/error-codes.ts';
 import type { ClientFrame, SubscribeFrame } from '../protocol/parse-frame.ts';
 import type { ServerFrame } from '../protocol/server-frame-schemas.ts';
 import { encodeFrame, errorFrame, type LogStatus, statusFrame } from '../protocol/server-frames.ts';
+import { ALL_SYMBOLS } from '../protocol/subscription.ts';
 import type { ResumeOutcome } from '../replay/replay-plan.ts';
 import type { Resumer } from '../replay/resume.ts';
 import type { Codec } from '../wire/codec.ts';
@@ -14,7 +15,7 @@ import { Outbox } from '../wire/outbox.ts';
 import type { Socket } from '../wire/websocket-server.ts';
 import { NO_OFFSETS, positionOf } from './connection-position.ts';
 import { Inbox } from './inbox.ts';
-import type { Principal } from './principal.ts';
+import { maySee, type Principal } from './principal.ts';
 import { type SubscriptionDeps, startSubscription } from './start-subscription.ts';
 import { createSubscriber, type Subscriber } from './subscriber.ts';
 
@@ -82,7 +83,7 @@ export class Connection {
   /** Sends `welcome`, and `status` while the log is unreachable. */
   opened(): void {
     const { latestPills, nowMicros, limits, logDown } = this.#deps;
-    const { accountId, tier, connectionsMax, symbolsMax } = this.principal;
+    const { accountId, tier, connectionsMax, symbolsMax, desk } = this.principal;
     const now = nowMicros();
     this.send(
       encodeFrame({
@@ -95,7 +96,7 @@ export class Connection {
         time: formatTimestamp(now),
         heartbeat_ms: limits.heartbeatMs,
         limits: {
-          connections: connectionsMax,
+          connections: Math.min(connectionsMax, desk?.connectionsMax ?? connectionsMax),
           symbols: Math.min(symbolsMax, limits.symbolsPerConnectionMax),
           frames_in_per_s: limits.framesInPerSecond,
           frame_in_bytes: limits.frameInBytesMax,
@@ -194,6 +195,20 @@ export class Connection {
     return this.#dead ? 0 : this.outbox.queueBytes + this.#socket.buffered();
   }
 
+  /**
+   * Replaces the rights of the connection. One that already gets a symbol which its desk may no longer
+   * read ends, and may connect again for others.
+   */
+  reauthorize(principal: Principal): void {
+    this.principal = principal;
+    const { named, wildcard } = this.#subscriber;
+    const held = [...named.keys(), ...(wildcard ? [ALL_SYMBOLS] : [])];
+    const lost = held.find((symbol) => !maySee(principal, symbol));
+    if (lost === undefined) return;
+    const message = `The desk of the key may no longer read ${lost}.`;
+    this.fail('symbols_changed', message, this.resumePosition());
+  }
+
   /** Ends the connection with an error that says why. */
   fail(code: FatalName, message: string, more: Readonly<Record<string, unknown>> = {}): void {
     if (this.#dead) return;
@@ -223,7 +238,7 @@ export class Connection {
   #subscribe(frame: SubscribeFrame): void {
     const outcome = this.#deps.resumer.resume(frame.resume, {
       accountId: this.principal.accountId,
-      symbols: frame.symbols,
+      symbols: frame.symbols.filter((symbol) => maySee(this.principal, symbol)),
       named: this.#subscriber.named,
       subscription: frame,
     });

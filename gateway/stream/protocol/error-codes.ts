@@ -48,6 +48,13 @@ export const ERROR_CODES = {
   ),
   accounts_unavailable: fatal('log_unavailable', 'Accounts are temporarily unavailable.'),
   symbol_malformed: { meaning: 'The symbol is malformed.' },
+  symbol_refused: {
+    meaning: 'The desk of the key may not read the symbol, or not all symbols (`*`).',
+  },
+  symbols_changed: fatal(
+    'credential_expired',
+    'The desk of the key may no longer read a symbol of the connection.',
+  ),
   symbol_limit: { meaning: 'The connection already names the maximum number of symbols.' },
   too_fast: fatal(
     'too_fast',

@@ -124,7 +124,10 @@ export const SERVER_FRAME_SCHEMAS = {
     id: ReplyId,
     accepted: Type.Array(Type.String()),
     rejected: Type.Array(
-      object({ symbol: Type.String(), code: oneOf(['symbol_malformed', 'symbol_limit']) }),
+      object({
+        symbol: Type.String(),
+        code: oneOf(['symbol_malformed', 'symbol_refused', 'symbol_limit']),
+      }),
     ),
     never_seen: Type.Array(Type.String(), {
       description: 'Accepted symbols of which no pill has ever arrived.',

@@ -11,6 +11,7 @@ import { Shell } from './shell.tsx';
 const SignIn = page(() => import('./entry/sign-in.tsx'));
 const SignUp = page(() => import('./entry/sign-up.tsx'));
 const Verify = page(() => import('./entry/verify.tsx'));
+const Join = page(() => import('./entry/join.tsx'));
 const Forgotten = page(() => import('./entry/forgotten.tsx'));
 const Reset = page(() => import('./entry/reset.tsx'));
 const Overview = page(() => import('./account/overview.tsx'));
@@ -54,6 +55,7 @@ export function App() {
             <Route path="/app/sign-in" component={SignIn} />
             <Route path="/app/sign-up" component={SignUp} />
             <Route path="/app/verify" component={Verify} />
+            <Route path="/app/join" component={Join} />
             <Route path="/app/forgotten" component={Forgotten} />
             <Route path="/app/reset" component={Reset} />
             {/* A route with an asterisk leaves the rest of the path to the inner router. */}
