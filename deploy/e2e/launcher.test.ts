@@ -285,7 +285,7 @@ test('after kill -9 of the launcher, the next start ends the orphans and has the
 
   const second = await post(stack, 'SECOND.T');
   const orphans = Object.values(stack.pids());
-  expect(orphans.length).toBe(11);
+  expect(orphans.length).toBe(12);
   stack.launcher.kill('SIGKILL');
   await stack.exited;
 

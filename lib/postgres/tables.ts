@@ -174,6 +174,26 @@ export interface Tables {
     expires_at: Date | null;
     removed_at: Date | null;
   };
+  desk_usage_days: {
+    desk_id: string;
+    day: Day;
+    used: Defaulted<Big>;
+  };
+  desks: {
+    id: string;
+    account_id: string;
+    name: string;
+    calls_per_day: number | null;
+    rate_per_s: number | null;
+    rate_burst: number | null;
+    connections_max: number | null;
+    symbols: string[] | null;
+    allow_cidrs: Defaulted<string[]>;
+    expires_at: Date | null;
+    created_at: Defaulted<Date>;
+    created_by: string;
+    removed_at: Date | null;
+  };
   destination_attempts: {
     id: GeneratedAlways<string>;
     destination_id: string;
@@ -219,26 +239,6 @@ export interface Tables {
     fault_since: Date | null;
     owner: string | null;
     owner_until: Date | null;
-  };
-  desk_usage_days: {
-    desk_id: string;
-    day: Day;
-    used: Defaulted<Big>;
-  };
-  desks: {
-    id: string;
-    account_id: string;
-    name: string;
-    calls_per_day: number | null;
-    rate_per_s: number | null;
-    rate_burst: number | null;
-    connections_max: number | null;
-    symbols: string[] | null;
-    allow_cidrs: Defaulted<string[]>;
-    expires_at: Date | null;
-    created_at: Defaulted<Date>;
-    created_by: string;
-    removed_at: Date | null;
   };
   exports: {
     id: string;
