@@ -93,6 +93,9 @@ async function fullAccount() {
   );
   await sql`INSERT INTO desks (id, account_id, name, created_by)
     VALUES (${newId('dsk')}, ${id}, 'tokyo', 'test')`.execute(db);
+  await sql`INSERT INTO destinations
+      (id, account_id, name, type, settings, filter, sealed, created_by)
+    VALUES (${newId('dst')}, ${id}, 'lake', 's3', '{}', '{}', '-', 'test')`.execute(db);
   await sql`INSERT INTO exports
       (id, account_id, created_by, request, epoch, position, rows_estimated)
     VALUES (${newId('exp')}, ${id}, 'test', '{}', 'k', 'k:', 0)`.execute(db);

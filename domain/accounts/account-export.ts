@@ -53,6 +53,10 @@ const TABLES: Readonly<Record<string, Read>> = {
       max_spread, states, backfill, rate_per_s, max_age_s, status, created_at
     FROM webhook_endpoints WHERE account_id = ${id} AND id > ${after}
     ORDER BY id LIMIT ${PAGE_ROWS}`,
+  destination: (id, after) => sql`
+    SELECT id AS at, id, name, type, settings, filter, paused_by, created_at, created_by, updated_at,
+      failing_since, last_delivered_at
+    FROM destinations WHERE account_id = ${id} AND id > ${after} ORDER BY id LIMIT ${PAGE_ROWS}`,
   ticket: (id, after) => sql`
     SELECT id AS at, id, subject, message, state, created_at FROM support_tickets
     WHERE account_id = ${id} AND id > ${after} ORDER BY id LIMIT ${PAGE_ROWS}`,

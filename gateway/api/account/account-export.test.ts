@@ -70,7 +70,7 @@ test('an export has all of the account, no secret, nothing of others, and an end
   expect(text).not.toMatch(/hash|bob@|of bob/);
 });
 
-test('an export shows exports of pills, and schemes with their public keys, as the API does', async () => {
+test('an export shows exports of pills, destinations, and schemes with their public keys, as the API does', async () => {
   const dora = await accounts.customer('dora', 'institutional');
   const account = (await dora.send('GET', '/api/account')).body.id as string;
   const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -85,20 +85,25 @@ test('an export shows exports of pills, and schemes with their public keys, as t
     VALUES (${newId('exp')}, ${account}, 'user:x', ${JSON.stringify({ asked, bytes: 1 })}, 'done',
       now(), 'k', 'k:0-9', 7, 6, 360, 'ab', ${JSON.stringify({ count: 6 })}, 'a name on the disk'
     )`.execute(db);
+  await sql`INSERT INTO destinations (id, account_id, name, type, settings, filter, sealed, created_by)
+    VALUES (${newId('dst')}, ${account}, 'lake', 's3', '{"bucket":"example-pills"}', '{}', 'a seal',
+      'user:x')`.execute(db);
   const { text, of } = await exportOf(dora);
+  expect(of('destination')).toMatchObject([{ type: 's3', settings: { bucket: 'example-pills' } }]);
   const [scheme] = of('authentication_scheme');
   expect(scheme!.public_key).toBe(publicKey.export({ format: 'pem', type: 'spki' }));
   const [made] = of('export');
   expect(made).toMatchObject({ request: asked, state: 'done', position: 'k:0-9', rows: 6 });
   expect(made).toMatchObject({ bytes: 360, sha256: 'ab', receipt: { count: 6 } });
   expect(made!.finished_at).toMatch(/^20\d\d-.*\.\d{6}Z$/);
-  expect(text).not.toContain('on the disk');
+  expect(text).not.toMatch(/on the disk|a seal/);
 });
 
 /** Tables that refer to an account, and why they are not in its export; '': they are. */
 const TABLES = {
   ...{ users: '', subscriptions: '', checkouts: '', api_keys: '', authentication_schemes: '' },
   ...{ exports: '', webhook_endpoints: '', support_tickets: '', usage_days: '' },
+  ...{ desks: '', destinations: '', invitations: '' },
   account_events: 'mails and webhooks that were sent; the audit log has their causes',
   dedicated_streams: 'set up by the operator; GET /api/account shows them',
   stream_sessions: 'connections of this moment',
