@@ -201,8 +201,8 @@ export const DASHBOARD_SOURCES: readonly DashboardSource[] = [
       [
         'Destinations',
         'short',
-        ['sum by (instance) (pillole_destinations_running)', '{{instance}}'],
-        ['sum(pillole_destinations_failing)', 'failing'],
+        ['sum by (instance) (pillole_running_destinations)', '{{instance}}'],
+        ['sum(pillole_failing_destinations)', 'failing'],
       ],
       [
         'Destinations: attempts',

@@ -26,6 +26,7 @@ export const LABELS: Readonly<Record<string, string>> = {
   route: 'the pattern of a route of the API',
   status: 'the class of an HTTP status',
   topic: 'a topic of the catalogue',
+  type: 'a type of destinations',
   version: 'the version of the program',
 };
 
@@ -36,7 +37,17 @@ export const SERIES_MAX = 1_000;
 const UNITS = [
   ...['seconds', 'bytes', 'info', 'ready', 'up', 'silent', 'version', 'versions', 'faulty'],
   ...['pills', 'records', 'rows', 'requests', 'calls', 'endpoints', 'messages', 'connections'],
-  ...['symbols', 'identities', 'events', 'attempts', 'deliveries', 'mails', 'frames', 'lines'],
+  ...[
+    'destinations',
+    'symbols',
+    'identities',
+    'events',
+    'attempts',
+    'deliveries',
+    'mails',
+    'frames',
+    'lines',
+  ],
 ];
 /** What happened to the counted nouns: `pills_sent_total`, `lines_lost_total`. */
 const PARTICIPLES = ['sent', 'skipped', 'opened', 'closed', 'lost', 'dropped', 'kept', 'down'];

@@ -16,11 +16,11 @@ const CONNECTIONS_MAX = 6;
 const SILENCE_MAX_MS = 10_000;
 
 const runningGauge = createGauge({
-  name: 'pillole_destinations_running',
+  name: 'pillole_running_destinations',
   help: 'Destinations that this process delivers to.',
 });
 const failingGauge = createGauge({
-  name: 'pillole_destinations_failing',
+  name: 'pillole_failing_destinations',
   help: 'Destinations of this process whose receiving system has failed since its last success.',
 });
 
