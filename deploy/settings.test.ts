@@ -234,6 +234,15 @@ test.each(['require', 'prefer', 'verify-ca', 'no-verify'])(
   },
 );
 
+test.each(['ssl=no-verify', 'sslmode=verify-full&sslmode=disable'])(
+  'a database address with %s, which the driver would read otherwise, is refused',
+  (query) => {
+    const DATABASE_URL = `postgres://me:hush@db/x?${query}`;
+    const message = refusal(readAdminConfig, { DATABASE_URL });
+    expect(message).toContain('DATABASE_URL: say how TLS is used by one sslmode, without ssl');
+  },
+);
+
 test('a password that is not percent-encoded is refused', () => {
   const message = refusal(readAdminConfig, { DATABASE_URL: 'postgres://me:hush%@db/x' });
   expect(message).toBe('DATABASE_URL: percent-encode user and password, e.g. % as %25.');

@@ -62,7 +62,7 @@ export function openSecrets(seal: Seal, row: Pick<DestinationRow, 'id' | 'sealed
   return JSON.parse(seal.open(row.sealed, row.id).toString('utf8'));
 }
 
-/** What a destination lacks, added up over the partitions of an epoch. */
+/** How far a destination has come in the partitions of an epoch. */
 export interface DeliveryPosition {
   /** By partition, the first offset that is not delivered yet. */
   readonly next: ReadonlyMap<number, number>;

@@ -182,7 +182,7 @@ export function createExportClaims(db: Database, bounds: ExportBounds, owner: st
   };
   return {
     /**
-     * Takes the oldest export that waits, or whose process has lost it, of an account of which no
+     * Takes the oldest export that waits, of an account of which no
      * other export runs.
      */
     claim: (): Promise<ExportRow | undefined> => claimExport(db, bounds, owner),

@@ -40,6 +40,9 @@ function check(reader: ConfigReader, name: keyof typeof SCHEMES, text: string): 
       `${name}: sslmode=${mode} does not verify the server: use verify-full, or disable in a network of your own`,
     );
   }
+  // `pg` reads ssl=no-verify too, and the last of several values.
+  const isUnclear = url.searchParams.has('ssl') || url.searchParams.getAll('sslmode').length > 1;
+  if (isUnclear) reader.fault(`${name}: say how TLS is used by one sslmode, without ssl`);
   if (rootFile === null) return;
   if (scheme === 'http' || mode === 'disable') {
     reader.fault(`${name}: sslrootcert without TLS: use https, or sslmode=verify-full`);

@@ -29,7 +29,12 @@ export interface AttemptEnd {
   readonly error: DeliveryError | undefined;
 }
 
-type Row = Insertable<Tables['destination_attempts']>;
+type WaitingRow = Insertable<Tables['destination_attempts']> & {
+  readonly attempts: number;
+  readonly pills: number;
+  readonly bytes: number;
+  readonly latency_ms: number;
+};
 
 /** Rows that wait for PostgreSQL; further kinds of attempts are not listed meanwhile. */
 const WAITING_ROWS_MAX = 1_000;
@@ -38,20 +43,24 @@ export type AttemptLog = ReturnType<typeof openAttemptLog>;
 
 /** The attempts that owners see. Equal ones are one row, so a destination that is away fills no table. */
 export function openAttemptLog(db: Database, log: Log) {
-  const waiting = new Map<string, Row & { attempts: number; pills: number; bytes: number }>();
+  const waiting = new Map<string, WaitingRow>();
+  /** Joins the row with an equal one; above the bound, a row of a further kind is left out. */
+  const wait = (key: string, row: WaitingRow) => {
+    const same = waiting.get(key);
+    if (same === undefined && waiting.size >= WAITING_ROWS_MAX) return;
+    waiting.set(key, same === undefined ? row : joined(same, row));
+  };
 
   const flush = async () => {
     if (waiting.size === 0) return;
-    const rows = [...waiting.values()];
+    const taken = new Map(waiting);
     waiting.clear();
-    // Of a destination that was removed meanwhile nothing is listed.
-    await sql`
-      INSERT INTO destination_attempts
-        (destination_id, at, outcome, reason, status, detail, attempts, pills, bytes, latency_ms)
-      SELECT r.* FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS r(destination_id text,
-        at timestamptz, outcome text, reason text, status int, detail text, attempts int,
-        pills bigint, bytes bigint, latency_ms int)
-      JOIN destinations d ON d.id = r.destination_id`.execute(db);
+    try {
+      await insertRows(db, [...taken.values()]);
+    } catch (error) {
+      for (const [key, row] of taken) wait(key, row);
+      throw error;
+    }
   };
   const flushing = runEvery({
     name: 'attempts of destinations',
@@ -74,17 +83,12 @@ export function openAttemptLog(db: Database, log: Log) {
       const { reason = null, status = null, message = null } = error ?? {};
       const latencyMs = Date.now() - began.getTime();
       const key = [destinationId, outcome, reason, status, message].join('\n');
-      const same = waiting.get(key);
-      if (same === undefined && waiting.size >= WAITING_ROWS_MAX) return;
-      waiting.set(key, {
+      wait(key, {
         destination_id: destinationId,
-        at: same?.at ?? began,
+        at: began,
         outcome,
         ...{ reason, status, detail: message },
-        attempts: (same?.attempts ?? 0) + 1,
-        pills: (same?.pills ?? 0) + pills,
-        bytes: (same?.bytes ?? 0) + bytes,
-        latency_ms: Math.max(same?.latency_ms ?? 0, latencyMs),
+        ...{ attempts: 1, pills, bytes, latency_ms: latencyMs },
       });
     },
     async close(): Promise<void> {
@@ -92,6 +96,28 @@ export function openAttemptLog(db: Database, log: Log) {
       await flush().catch((error) => log.warn({ err: error }, 'the last attempts are not listed'));
     },
   };
+}
+
+/** One row for both, at the time of the first. */
+function joined(first: WaitingRow, other: WaitingRow): WaitingRow {
+  return {
+    ...first,
+    attempts: first.attempts + other.attempts,
+    pills: first.pills + other.pills,
+    bytes: first.bytes + other.bytes,
+    latency_ms: Math.max(first.latency_ms, other.latency_ms),
+  };
+}
+
+/** Rows of a destination that was removed meanwhile are left out. */
+async function insertRows(db: Database, rows: readonly WaitingRow[]): Promise<void> {
+  await sql`
+    INSERT INTO destination_attempts
+      (destination_id, at, outcome, reason, status, detail, attempts, pills, bytes, latency_ms)
+    SELECT r.* FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS r(destination_id text,
+      at timestamptz, outcome text, reason text, status int, detail text, attempts int,
+      pills bigint, bytes bigint, latency_ms int)
+    JOIN destinations d ON d.id = r.destination_id`.execute(db);
 }
 
 async function pruneAttempts(db: Database): Promise<void> {

@@ -49,8 +49,18 @@ test('pills that pass the filter are in objects that manifests name, in order, e
   expectWhole(bucket);
   const { object } = fixture.manifests(bucket)[0]!;
   expect(object).toMatch(
-    /^all\/pills\/epoch=[a-z0-9]+\/date=\d{4}-\d\d-\d\d\/partition=0000\d\/\d{16}\.ndjson$/,
+    /^all\/pills\/destination=dst_[a-z0-9]+\/epoch=[a-z0-9]+\/date=\d{4}-\d\d-\d\d\/partition=0000\d\/\d{16}\.ndjson$/,
   );
+});
+
+test('two destinations with other filters share a bucket and a prefix, and each pill reaches it for both', async () => {
+  const { bucket, settings } = await fixture.add({ filter: { symbols: ['7203.T'] } });
+  await fixture.add({ settings, filter: { symbols: ['9984.T'] } });
+  const pills = somePills(600);
+  const cursors = await fixture.write(pills);
+  const wanted = cursors.filter((_, n) => ['7203.T', '9984.T'].includes(pills[n]!.symbol));
+  await fixture.waitForPills(bucket, wanted);
+  expect(fixture.keys(bucket).filter((key) => !key.includes('/destination=dst_'))).toEqual([]);
 });
 
 test('after repeated kill -9 under load nothing is missing, and every object is whole', async () => {

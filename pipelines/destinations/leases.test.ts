@@ -61,6 +61,30 @@ test('a take concerns one destination, and of two processes one gets it, also wh
   expect(await one.take(ids[1]!)).toBeDefined();
 });
 
+test('the end of the tier ends a destination that its owner has paused, too, so that resuming delivers nothing of that time', async () => {
+  const namespace = await createDatabaseNamespace();
+  const own = openTestDatabase(namespace);
+  try {
+    const { id: account_id } = await createTestAccount(own, namespace, { tier: 'pro' });
+    const id = newId('dst');
+    const row = { id, account_id, name: 'test', type: 's3', created_by: 'system' };
+    const filter = JSON.stringify(NO_FILTER);
+    await own
+      .insertInto('destinations')
+      .values({ ...row, settings: '{}', filter, sealed: Buffer.from('x'), paused_by: 'owner' })
+      .execute();
+    expect((await createLeases(own).read()).get(id)).toMatchObject({ isWanted: false });
+    const { paused_by } = await own
+      .selectFrom('destinations')
+      .select('paused_by')
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow();
+    expect(paused_by).toBe('entitlement');
+  } finally {
+    await own.destroy();
+  }
+});
+
 test('what a former owner writes has no effect, and shows that it lost the lease', async () => {
   const id = await add();
   const [one, two] = [createLeases(db), createLeases(db)];

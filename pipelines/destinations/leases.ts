@@ -27,7 +27,7 @@ export function createLeases(db: Database) {
   const isFree = sql<boolean>`(owner IS NULL OR owner_until < now())`;
   const until = sql<Date>`now() + make_interval(secs => ${LIMITS.leaseS})`;
   return {
-    /** All destinations. Those of accounts without the tier are paused, which an audit entry says. */
+    /** All destinations. Those of accounts without the tier are ended, which an audit entry says. */
     async read(): Promise<ReadonlyMap<string, KnownDestination>> {
       const rows = await db
         .selectFrom('destinations')
@@ -41,7 +41,7 @@ export function createLeases(db: Database) {
         const isEntitled =
           account !== undefined &&
           entitlementOf(account, 'destinations', Date.now()).kind === 'granted';
-        if (!isEntitled && row.paused_by === null) await end(db, row);
+        if (!isEntitled && row.paused_by !== 'entitlement') await end(db, row);
         known.set(row.id, {
           row,
           isFree: isFreeNow,
@@ -86,14 +86,17 @@ export function createLeases(db: Database) {
   };
 }
 
-/** Pauses a destination whose account no longer has the tier. */
+/**
+ * Ends a destination whose account no longer has the tier; a pause by the owner becomes such an end,
+ * since pills of the time without the tier are never delivered.
+ */
 async function end(db: Database, { id, account_id: accountId }: DestinationRow): Promise<void> {
   await db.transaction().execute(async (tx) => {
     const { numUpdatedRows } = await tx
       .updateTable('destinations')
       .set({ paused_by: 'entitlement', failing_since: null })
       .where('id', '=', id)
-      .where('paused_by', 'is', null)
+      .where('paused_by', 'is distinct from', 'entitlement')
       .executeTakeFirst();
     if (numUpdatedRows === 0n) return;
     await writeAudit(tx, { actor: 'system', accountId, action: 'destination.ended', target: id });

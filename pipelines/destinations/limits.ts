@@ -23,6 +23,8 @@ export const LIMITS = {
   retryMs: { firstMs: 1_000, maxMs: 60_000 },
   /** Wait before a runner that lost the log or its state starts again. */
   restartMs: { firstMs: 1_000, maxMs: 30_000 },
+  /** A runner that worked for so long begins with the first wait again. */
+  steadyMs: 60_000,
   /** Equal attempts of this time are one row. */
   attemptsFlushMs: 5_000,
   pruneMs: 600_000,

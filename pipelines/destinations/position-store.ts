@@ -38,7 +38,8 @@ export type PositionStore = ReturnType<typeof createPositionStore>;
 
 /**
  * Positions of one destination. Every write holds the destination's row and has no effect once
- * another owner has taken it, so a process that was paused cannot move or repeat a piece.
+ * another owner has taken it, so a process that was paused can neither plan nor move a piece; it may
+ * deliver again the piece that it has planned.
  */
 export function createPositionStore(
   db: Database,
@@ -75,7 +76,8 @@ export function createPositionStore(
         (destination_id, epoch, partition, next_offset, snapshot_offset, snapshot)
         SELECT id, ${epoch}, ${partition}::int, ${offset}::bigint, ${offset}::bigint, ${packed} FROM held
         ON CONFLICT (destination_id, epoch, partition) DO UPDATE SET next_offset = ${offset}::bigint,
-          snapshot_offset = ${offset}::bigint, snapshot = ${packed}, plan_end = null`);
+          snapshot_offset = ${offset}::bigint, snapshot = ${packed}, plan_end = null,
+          plan_filter = null, published_end = null`);
     },
 
     /** Fixes the piece that starts at the position, before it is delivered. @throws LeaseLostError */

@@ -6,7 +6,11 @@ import {
   filterOf,
   openSecrets,
 } from '../../domain/destinations/destination.ts';
-import type { AnyDestinationType, Publisher } from '../../domain/destinations/destination-type.ts';
+import {
+  type AnyDestinationType,
+  DeliveryError,
+  type Publisher,
+} from '../../domain/destinations/destination-type.ts';
 import { warmUpFrom } from '../../domain/order/partition-reader.ts';
 import type { Context } from '../../lib/kafka/log-context.ts';
 import type { LogRecord } from '../../lib/kafka/log-record.ts';
@@ -34,7 +38,7 @@ export interface RunnerDeps {
 export type Runner = ReturnType<typeof startRunner>;
 
 /** A partition with its deliveries, which never overlap. */
-interface Lane {
+interface PartitionDelivery {
   readonly partition: Partition;
   readonly deliver: Delivery;
   last: Promise<void>;
@@ -66,6 +70,7 @@ export function startRunner(
 
   const run = async () => {
     for (let failures = 0; !stopping.signal.aborted; failures += 1) {
+      const beganMs = performance.now();
       try {
         await readLog(deps, of, target, stopping.signal);
       } catch (error) {
@@ -74,6 +79,7 @@ export function startRunner(
         health.fault();
         log.error({ err: error, destinationId: row.id }, 'a destination starts again');
       }
+      if (performance.now() - beganMs > LIMITS.steadyMs) failures = 0;
       const waitMs = LIMITS.restartMs.firstMs + backoffMs(failures, LIMITS.restartMs);
       await sleep(waitMs, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
@@ -135,12 +141,12 @@ function createTarget(
   };
 }
 
-type LaneDeps = Parameters<typeof createDelivery>[0];
+type DeliveryDeps = Parameters<typeof createDelivery>[0];
 
 /** Reads the log from the stored positions until the signal. @throws LeaseLostError, or any error */
 async function readLog(
   deps: RunnerDeps,
-  of: LaneDeps,
+  of: DeliveryDeps,
   target: Target,
   signal: AbortSignal,
 ): Promise<void> {
@@ -153,9 +159,9 @@ async function readLog(
   ended.catch(() => undefined);
   const both = AbortSignal.any([signal, ending.signal]);
   const bounds = await fetchOffsetBounds(client, topic);
-  const lanes = await openLanes(deps, of, target, bounds);
+  const partitions = await openPartitions(deps, of, target, bounds);
   const from = new Map(
-    [...lanes].map(
+    [...partitions].map(
       ([
         partition,
         {
@@ -174,11 +180,13 @@ async function readLog(
     pace: BULK,
     onFatal: fail,
     onRecords: (partition, records) =>
-      inOrder(lanes.get(partition)!, () => takeRecords(lanes.get(partition)!, records, both)),
+      inOrder(partitions.get(partition)!, () =>
+        takeRecords(partitions.get(partition)!, records, both),
+      ),
   });
   const ticks = setInterval(() => {
-    for (const lane of lanes.values()) {
-      inOrder(lane, () => deliverCut(lane, lane.partition.takeOver(Date.now()), both)).catch(fail);
+    for (const one of partitions.values()) {
+      inOrder(one, () => deliverCut(one, one.partition.takeOver(Date.now()), both)).catch(fail);
     }
   }, LIMITS.tickMs);
   try {
@@ -193,16 +201,17 @@ async function readLog(
   }
 }
 
-async function openLanes(
+async function openPartitions(
   deps: RunnerDeps,
-  of: LaneDeps,
+  of: DeliveryDeps,
   target: Target,
   bounds: ReadonlyMap<number, OffsetBounds>,
-): Promise<ReadonlyMap<number, Lane>> {
+): Promise<ReadonlyMap<number, PartitionDelivery>> {
   const { schemas, settings, life } = deps.context;
   const stored = await of.store.read();
-  const lanes = new Map<number, Lane>();
-  const held = () => [...lanes.values()].reduce((sum, { partition }) => sum + partition.held(), 0);
+  const partitions = new Map<number, PartitionDelivery>();
+  const held = () =>
+    [...partitions.values()].reduce((sum, { partition }) => sum + partition.held(), 0);
   for (const [number, { low }] of bounds) {
     const position = await positionWithin(of, number, low, stored.get(number));
     const partition = createPartition({
@@ -212,44 +221,59 @@ async function openLanes(
       isFull: () => held() > LIMITS.heldPillsMax,
     });
     const deliver = createDelivery(of, number, position);
-    lanes.set(number, { partition, deliver, last: Promise.resolve() });
+    partitions.set(number, { partition, deliver, last: Promise.resolve() });
   }
-  return lanes;
+  return partitions;
 }
 
 /** The stored position; the start of the log for a partition that was never read, or that is cut. */
 async function positionWithin(
-  { store, destinationId, log }: LaneDeps,
+  { store, destinationId, type, attempts, log }: DeliveryDeps,
   partition: number,
   low: number,
   stored: StoredPosition | undefined,
 ): Promise<StoredPosition> {
   if (stored !== undefined && stored.nextOffset >= low) return stored;
-  if (stored !== undefined) {
+  // A destination that starts at the earliest record has offset 0, which is no loss.
+  if (stored !== undefined && stored.nextOffset > 0) {
     const lost = { destinationId, partition, from: stored.nextOffset, to: low - 1 };
     log.error(lost, 'pills left the log before they were delivered to a destination');
+    const detail =
+      `Records ${lost.from} to ${lost.to} of partition ${partition} left the log before they were ` +
+      'delivered. Read their pills with an export.';
+    const error = new DeliveryError('left_the_log', detail);
+    attempts.add({ destinationId, type, began: new Date(), pills: 0, bytes: 0, error });
   }
   const snapshot = { offset: low, symbols: stored?.snapshot.symbols ?? new Map() };
   await store.begin(partition, snapshot);
-  return { nextOffset: low, publishedEnd: stored?.publishedEnd, plan: undefined, snapshot };
+  // The next manifest names no piece before: the chain of manifests must not hide the loss.
+  return { nextOffset: low, publishedEnd: undefined, plan: undefined, snapshot };
 }
 
-async function takeRecords(lane: Lane, records: readonly LogRecord[], signal: AbortSignal) {
+async function takeRecords(
+  one: PartitionDelivery,
+  records: readonly LogRecord[],
+  signal: AbortSignal,
+) {
   for (const record of records) {
-    const cut = await lane.partition.take(record, signal);
-    if (cut !== undefined) await deliverCut(lane, cut, signal);
+    const cut = await one.partition.take(record, signal);
+    if (cut !== undefined) await deliverCut(one, cut, signal);
   }
 }
 
-async function deliverCut(lane: Lane, cut: Cut | undefined, signal: AbortSignal): Promise<void> {
+async function deliverCut(
+  one: PartitionDelivery,
+  cut: Cut | undefined,
+  signal: AbortSignal,
+): Promise<void> {
   signal.throwIfAborted();
-  if (cut !== undefined) await lane.deliver(cut, signal);
+  if (cut !== undefined) await one.deliver(cut, signal);
 }
 
 /** Runs the work of a partition one after another. */
-function inOrder(lane: Lane, work: () => Promise<void>): Promise<void> {
-  const done = lane.last.then(work);
-  lane.last = done.catch(() => undefined);
+function inOrder(one: PartitionDelivery, work: () => Promise<void>): Promise<void> {
+  const done = one.last.then(work);
+  one.last = done.catch(() => undefined);
   return done;
 }
 

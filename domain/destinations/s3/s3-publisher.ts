@@ -90,14 +90,19 @@ function openClient({ settings, secrets, egress }: PublisherOptions<S3Settings, 
   });
 }
 
-/** Offsets have leading zeros, so that names sort like offsets. */
-function namesOf({ epoch, partition, firstOffset, appendedAt }: Piece, extension: string) {
+/**
+ * Offsets have leading zeros, so that names sort like offsets. Two destinations may share a bucket and
+ * a prefix, so the destination is part of each name.
+ */
+function namesOf({ destinationId, epoch, ...piece }: Piece, extension: string) {
+  const { partition, firstOffset, appendedAt } = piece;
+  const log = `destination=${destinationId}/epoch=${epoch}`;
   const of = `partition=${String(partition).padStart(5, '0')}`;
   const first = String(firstOffset).padStart(OFFSET_DIGITS, '0');
   const day = formatTimestamp(appendedAt).slice(0, 10);
   return {
-    object: `pills/epoch=${epoch}/date=${day}/${of}/${first}.${extension}`,
-    manifest: `manifests/epoch=${epoch}/${of}/${first}.json`,
+    object: `pills/${log}/date=${day}/${of}/${first}.${extension}`,
+    manifest: `manifests/${log}/${of}/${first}.json`,
   };
 }
 

@@ -7,7 +7,7 @@ const INSTRUCTIONS = `
 1. Create a bucket, and an access key that may \`s3:PutObject\` on it (below the prefix, if you set one). No other right is used.
 2. Create the destination, and send a test: it writes \`pillole-test.json\`.
 
-Objects are \`pills/epoch=…/date=…/partition=…/<first offset>.parquet\` (or \`.ndjson\`), below the prefix. The date is that of the log (UTC). After each object, \`manifests/epoch=…/partition=…/<first offset>.json\` is written: it names the object with its size, SHA-256, number of pills, and the offsets that it covers.
+Objects are \`pills/destination=…/epoch=…/date=…/partition=…/<first offset>.parquet\` (or \`.ndjson\`), below the prefix. The date is that of the log (UTC). After each object, \`manifests/destination=…/epoch=…/partition=…/<first offset>.json\` is written: it names the object with its size, SHA-256, number of pills, and the offsets that it covers.
 
 **At least once.** An object is whole or absent. After an interruption it is written again under the same name, with the same pills. Read the objects that manifests name: within a partition, each manifest's \`previous_end_offset\` is the \`end_offset\` of the one before, so a missing object shows. Versioning of the bucket keeps repeats.
 `.trim();

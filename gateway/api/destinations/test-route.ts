@@ -30,7 +30,7 @@ export function testRoute({ destinations, tests, egress }: DestinationDeps): Rou
     url: '/api/destinations/:id/test',
     ...DESTINATIONS,
     access: CHANGES,
-    summary: 'Write something harmless to a destination, and say how it went',
+    summary: 'Send a test object to a destination, and report the result',
     description: `At most ${testsPerMinuteMax} tests a minute; each takes at most ${testMs / 1_000} s.`,
     params,
     answers: { 200: answerOf('The result.', Result) },

@@ -216,7 +216,7 @@ def verify_path(symbols: str | Sequence[str] | None, id_: str | None = None) -> 
 
 
 def time_text(value: Time) -> str:
-    """A time as the platform reads it. A datetime without a zone is refused: nobody knows it."""
+    """A time as the platform reads it. A datetime without a zone is refused."""
     if isinstance(value, str):
         return value
     if value.tzinfo is None:

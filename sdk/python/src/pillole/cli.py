@@ -121,6 +121,9 @@ def _tail(client: Client, options: argparse.Namespace) -> int:
                 if options.count is not None and pills >= options.count:
                     break
         finally:
+            # The signal may have come before the file was written.
+            if file is not None:
+                file.save(shown)
             print(f"position: {shown}", file=sys.stderr)
     return MISSING if missing else OK
 
