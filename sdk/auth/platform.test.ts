@@ -1,5 +1,8 @@
+import { execFile } from 'node:child_process';
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { exportJWK, SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type AccountApi, openAccountApi } from '../../gateway/api/testing/account-api.ts';
@@ -9,17 +12,24 @@ import {
   expectStatus,
   openDecoy,
   register,
+  type SignatureScheme,
   send,
   switchOn,
 } from '../../gateway/api/testing/schemes.ts';
+import { packageRoot } from '../../lib/files/package-root.ts';
 import { makePill, openPillWriter, type PillWriter } from '../../testing/pills.ts';
 import { getPort } from '../../testing/ports.ts';
 import { startProcess, type TestProcess } from '../../testing/process.ts';
+import { makePython } from '../../testing/python.ts';
 import { waitFor } from '../../testing/wait.ts';
 import { type Auth, bearerTokens, createClient, signRequests } from '../index.ts';
 
 /** Between two pills, so that the test does not fill the machine. */
 const PACE_MS = 20;
+const ALGORITHMS = ['ed25519', 'ecdsa-p256-sha256', 'hmac-sha256'] as const;
+const PYTHON = path.join(packageRoot, 'sdk/python');
+
+const run = promisify(execFile);
 
 let accounts: AccountApi;
 let customer: Customer;
@@ -27,9 +37,13 @@ let issuer: Decoy;
 let stream: TestProcess;
 let writer: PillWriter;
 let streamUrl: string;
+let python: string;
 const key = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
 beforeAll(async () => {
+  const made = await makePython(path.join(PYTHON, 'requirements.txt'));
+  if ('reason' in made) throw new Error(`No Python with the client's packages: ${made.reason}`);
+  ({ python } = made);
   const env = { WEBHOOK_ALLOW_LOOPBACK: 'true' };
   accounts = await openAccountApi(env);
   const jwk = { kid: 'k', ...(await exportJWK(key.publicKey)) };
@@ -42,7 +56,8 @@ beforeAll(async () => {
   });
   customer = await accounts.customer('firm', 'institutional');
   await stream.ready();
-});
+  // The first run installs the packages of Python.
+}, 900_000);
 
 afterAll(async () => {
   await writer?.close();
@@ -56,20 +71,30 @@ const turnOn = (auth: Auth, id: string) =>
     ...(await auth({ method: 'GET', url })),
   }));
 
-async function signer(algorithm: 'ed25519' | 'ecdsa-p256-sha256' | 'hmac-sha256'): Promise<Auth> {
-  const { id: schemeId, key: own } = await register(customer, algorithm);
+/** A scheme that is on, and the TypeScript client's signer of it. */
+async function signer(algorithm: (typeof ALGORITHMS)[number]) {
+  const scheme = await register(customer, algorithm);
+  const { id: schemeId, key: own } = scheme;
   const auth =
     own.algorithm === 'hmac-sha256'
       ? signRequests({ schemeId, algorithm: 'hmac-sha256', secret: own.secret.toString('base64') })
       : signRequests({ schemeId, algorithm: own.algorithm, privateKey: own.privateKey });
   await turnOn(auth, schemeId);
-  return auth;
+  return { auth, scheme };
 }
 
-/** The symbols of the next pills, while a pill of the symbol is written again and again. */
+/** The symbol of the next pill. */
 async function readPill(auth: Auth, symbol: string): Promise<string> {
   const { base: apiUrl } = accounts;
   const pills = createClient({ apiUrl, streamUrl, auth }).stream({ symbols: symbol });
+  return whileWriting(symbol, async () => {
+    for await (const item of pills) if (item.type === 'pill') return item.symbol;
+    throw new Error('The stream ended.');
+  });
+}
+
+/** Reads, while a pill of the symbol is written again and again. */
+async function whileWriting<T>(symbol: string, read: () => Promise<T>): Promise<T> {
   let isRead = false;
   const writing = (async () => {
     while (!isRead) {
@@ -78,18 +103,17 @@ async function readPill(auth: Auth, symbol: string): Promise<string> {
     }
   })();
   try {
-    for await (const item of pills) if (item.type === 'pill') return item.symbol;
-    throw new Error('The stream ended.');
+    return await read();
   } finally {
     isRead = true;
     await writing;
   }
 }
 
-test.each(['ed25519', 'ecdsa-p256-sha256', 'hmac-sha256'] as const)(
+test.each(ALGORITHMS)(
   'a client that signs with %s is let in by the API, with a body too, and by the stream',
   async (algorithm) => {
-    const auth = await signer(algorithm);
+    const { auth } = await signer(algorithm);
     const { base } = accounts;
     const client = createClient({ apiUrl: base, auth });
     expect((await client.account()).tier).toBe('institutional');
@@ -100,6 +124,46 @@ test.each(['ed25519', 'ecdsa-p256-sha256', 'hmac-sha256'] as const)(
     expect(await readPill(auth, 'SIGN.T')).toBe('SIGN.T');
   },
 );
+
+/** What `tests/prove.py` of the Python client shows. */
+async function provePython(symbol: string, proof: object): Promise<object> {
+  return whileWriting(symbol, async () => {
+    const env = { ...process.env, PYTHONPATH: path.join(PYTHON, 'src') };
+    const script = path.join(PYTHON, 'tests/prove.py');
+    const proving = run(python, [script], { env, timeout: 240_000 });
+    const urls = { api_url: accounts.base, stream_url: streamUrl };
+    proving.child.stdin!.end(JSON.stringify({ ...urls, symbol, ...proof }));
+    return JSON.parse((await proving).stdout);
+  });
+}
+
+function pythonSigning({ id, key: own }: SignatureScheme): object {
+  const shared = { scheme_id: id, algorithm: own.algorithm };
+  return own.algorithm === 'hmac-sha256'
+    ? { ...shared, secret: own.secret.toString('base64') }
+    : { ...shared, private_key: own.privateKey.export({ format: 'pem', type: 'pkcs8' }) };
+}
+
+test.each(ALGORITHMS)('the Python client is let in with %s too', async (algorithm) => {
+  const { scheme } = await signer(algorithm);
+  const message = JSON.stringify({ subject: 'hello', message: `署名 ${algorithm}` });
+  const proof = { signing: pythonSigning(scheme), message };
+  expect(await provePython('PYTHON.T', proof)).toEqual({
+    ...{ tier: 'institutional', latest: ['PYTHON.T'], support: 202, pill: 'PYTHON.T' },
+  });
+});
+
+test('the Python client is let in with a token', async () => {
+  const scheme = await registerTokens();
+  const token = await tokenFor(scheme, key.privateKey, 600);
+  await turnOn(
+    bearerTokens(() => token),
+    scheme,
+  );
+  expect(await provePython('PYTHON.T', { token })).toEqual({
+    ...{ tier: 'institutional', latest: ['PYTHON.T'], pill: 'PYTHON.T' },
+  });
+});
 
 test('a stream whose token ends goes on with the next token, and misses nothing', async () => {
   const scheme = await registerTokens();

@@ -1,5 +1,6 @@
 """Client of the pillole platform: signals of APAC markets over REST, streams and webhooks."""
 
+from .auth import Auth, OutgoingRequest, bearer_tokens
 from .client import AsyncClient, Client
 from .errors import PilloleError, WebhookVerificationError
 from .exports import Export
@@ -7,6 +8,7 @@ from .history import AsyncHistory, History
 from .models import Gap, HistoryPage, Item, Latest, LatestMany, Pill, Refused, Snapshot, Usable
 from .position_file import PositionFile, Saved
 from .receipt import receipt_of, verify_receipt
+from .signing import sign_requests
 from .stream.streams import AsyncStream, Stream
 from .webhooks import challenge_answer, verify_webhook
 
@@ -14,6 +16,7 @@ __all__ = [
     "AsyncClient",
     "AsyncHistory",
     "AsyncStream",
+    "Auth",
     "Client",
     "Export",
     "Gap",
@@ -22,6 +25,7 @@ __all__ = [
     "Item",
     "Latest",
     "LatestMany",
+    "OutgoingRequest",
     "Pill",
     "PilloleError",
     "PositionFile",
@@ -31,8 +35,10 @@ __all__ = [
     "Stream",
     "Usable",
     "WebhookVerificationError",
+    "bearer_tokens",
     "challenge_answer",
     "receipt_of",
+    "sign_requests",
     "verify_receipt",
     "verify_webhook",
 ]

@@ -202,7 +202,7 @@ class Calls(Settings, ABC, Generic[ObjectT, HistoryT, ExportT, StreamT]):
     async def _get_apart(self, path: str) -> bytes:
         """A call by a connection of the stream's own loop."""
         async with httpx.AsyncClient(**self._http_options()) as http:
-            return await run_steps_async(http, self._steps(path), self._headers())
+            return await run_steps_async(http, self._steps(path), self._credentials())
 
 
 def latest_path(symbols: str | Sequence[str] | None) -> str:

@@ -14,6 +14,7 @@ from typing import Any, overload
 
 import httpx
 
+from .auth import Auth
 from .calls import Calls, Symbols, latest_path, object_of, verify_path
 from .errors import PilloleError
 from .exports import Export, Exporter, ExportRequest
@@ -34,9 +35,11 @@ class Client(Calls[Object, History, Export, Stream]):
     """The platform, for plain code and notebooks. Calls raise only `PilloleError`, and GETs are
     repeated where that is safe. Streams live in one thread of their own.
 
-    ``key``: an API key. ``api_url``: origin of the API, ``https://api.example``. ``stream_url``:
+    ``key``: an API key. ``auth``: signatures or tokens in its place, e.g. by `sign_requests` or
+    `bearer_tokens`. ``api_url``: origin of the API, ``https://api.example``. ``stream_url``:
     origin or whole address of streams, ``wss://stream.example``; without it the API names it.
-    What is not given comes from PILLOLE_KEY, PILLOLE_API_URL and PILLOLE_STREAM_URL.
+    What is not given comes from PILLOLE_KEY (unless ``auth`` is given), PILLOLE_API_URL and
+    PILLOLE_STREAM_URL.
     ``ssl_context``: certificates of your own.
     """
 
@@ -44,11 +47,14 @@ class Client(Calls[Object, History, Export, Stream]):
         self,
         key: str | None = None,
         *,
+        auth: Auth | None = None,
         api_url: str | None = None,
         stream_url: str | None = None,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
-        super().__init__(key, api_url=api_url, stream_url=stream_url, ssl_context=ssl_context)
+        super().__init__(
+            key, auth=auth, api_url=api_url, stream_url=stream_url, ssl_context=ssl_context
+        )
         self._http = httpx.Client(**self._http_options())
         self._streams: _StreamThread | None = None
 
@@ -72,7 +78,7 @@ class Client(Calls[Object, History, Export, Stream]):
 
     def get(self, path: str, *, attempts_max: int = ATTEMPTS_MAX) -> bytes:
         """The body of an answer of the API to a path with its query."""
-        return run_steps(self._http, self._steps(path, attempts_max), self._headers())
+        return run_steps(self._http, self._steps(path, attempts_max), self._credentials())
 
     @overload
     def latest(self, symbols: str | None = ...) -> Latest: ...
@@ -92,7 +98,7 @@ class Client(Calls[Object, History, Export, Stream]):
         return judge(symbol, answer, time.monotonic() - asked_at)
 
     def _keyed(self, path: str) -> bytes:
-        self._require_key()
+        self._require_credentials()
         return self.get(path)
 
     def _object(self, path: str, needs_key: bool = True) -> Object:
@@ -106,8 +112,8 @@ class Client(Calls[Object, History, Export, Stream]):
         return History(read)
 
     def _export(self, request: ExportRequest) -> Export:
-        self._require_key()
-        exporter = Exporter(self._http, address_of(self._api_url, "/"), self._headers())
+        credentials = self._require_credentials()
+        exporter = Exporter(self._http, address_of(self._api_url, "/"), credentials)
         return exporter.run(request)
 
     def _open_stream(self, runtime: StreamRuntime, run: Run) -> Stream:
@@ -152,11 +158,14 @@ class AsyncClient(
         self,
         key: str | None = None,
         *,
+        auth: Auth | None = None,
         api_url: str | None = None,
         stream_url: str | None = None,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
-        super().__init__(key, api_url=api_url, stream_url=stream_url, ssl_context=ssl_context)
+        super().__init__(
+            key, auth=auth, api_url=api_url, stream_url=stream_url, ssl_context=ssl_context
+        )
         self._http = httpx.AsyncClient(**self._http_options())
 
     async def __aenter__(self) -> AsyncClient:
@@ -176,7 +185,9 @@ class AsyncClient(
 
     async def get(self, path: str, *, attempts_max: int = ATTEMPTS_MAX) -> bytes:
         """The body of an answer of the API to a path with its query."""
-        return await run_steps_async(self._http, self._steps(path, attempts_max), self._headers())
+        return await run_steps_async(
+            self._http, self._steps(path, attempts_max), self._credentials()
+        )
 
     @overload
     async def latest(self, symbols: str | None = ...) -> Latest: ...
@@ -196,7 +207,7 @@ class AsyncClient(
         return judge(symbol, answer, time.monotonic() - asked_at)
 
     async def _keyed(self, path: str) -> bytes:
-        self._require_key()
+        self._require_credentials()
         return await self.get(path)
 
     async def _object(self, path: str, needs_key: bool = True) -> Object:
@@ -212,7 +223,9 @@ class AsyncClient(
 
     async def _export(self, request: ExportRequest) -> Export:
         def run() -> Export:
-            with Client(self._key, api_url=self._api_url, ssl_context=self._ssl_context) as client:
+            with Client(
+                self._key, auth=self._auth, api_url=self._api_url, ssl_context=self._ssl_context
+            ) as client:
                 return client._export(request)
 
         # It writes a file, so it has a thread of its own.

@@ -13,7 +13,8 @@ class PilloleError(Exception):
 
     ``code`` is one of the platform's (``key_invalid``, ``daily_quota_exceeded``, …) or one of the
     client's own: ``network``, ``timeout``, ``not_pillole`` (another kind of server answers),
-    ``answer_malformed``, ``key_missing``, ``key_malformed``, ``not_configured``, ``no_symbols``,
+    ``answer_malformed``, ``key_missing``, ``key_malformed``, ``auth_failed`` (no signature or token
+    could be made), ``auth_malformed``, ``not_configured``, ``no_symbols``,
     ``endpoint_unavailable``, ``history_incomplete``, ``gap_too_long``, ``connection_lost``,
     ``retries_exhausted``, ``position_file_invalid``.
     """

@@ -15,9 +15,10 @@ from typing import IO, TYPE_CHECKING, Any, Literal, overload
 import httpx
 import msgspec
 
+from .auth import Credentials
 from .errors import PilloleError
 from .receipt import verify_receipt
-from .rest import Answer, BodyReader, read_answer
+from .rest import ACCEPT, BodyReader, Outcome, read_answer
 
 if TYPE_CHECKING:
     import pandas
@@ -181,10 +182,10 @@ class ExportRequest:
 class Exporter:
     """Creates an export, waits for it and downloads it."""
 
-    def __init__(self, http: httpx.Client, api_url: str, headers: dict[str, str]) -> None:
+    def __init__(self, http: httpx.Client, api_url: str, credentials: Credentials) -> None:
         self._http = http
         self._origin = api_url.rstrip("/")
-        self._headers = headers
+        self._credentials = credentials
 
     def run(self, request: ExportRequest) -> Export:
         """Raises PilloleError; then nothing is at its ``path`` that was not there before."""
@@ -195,7 +196,7 @@ class Exporter:
         except BaseException:
             # Nobody waits for it any more.
             with contextlib.suppress(Exception):
-                self._http.delete(f"{self._origin}/api/exports/{info['id']}", headers=self._headers)
+                self._call("DELETE", f"/api/exports/{info['id']}")
             raise
         folder = tempfile.TemporaryDirectory(prefix="pillole-") if path is None else None
         target = Path(folder.name, info["file"]["name"]) if folder is not None else Path(path or "")
@@ -241,10 +242,14 @@ class Exporter:
 
     def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         url = f"{self._origin}{path}"
-        answer: Answer | httpx.HTTPError
+        content = None if body is None else msgspec.json.encode(body)
+        headers = {**ACCEPT, **self._credentials.headers(method, url, content)}
+        if content is not None:
+            headers["content-type"] = "application/json"
+        answer: Outcome
         try:
             reader = BodyReader()
-            with self._http.stream(method, url, headers=self._headers, json=body) as response:
+            with self._http.stream(method, url, headers=headers, content=content) as response:
                 for part in response.iter_bytes():
                     reader.add(part)
                 answer = reader.answer_of(response)

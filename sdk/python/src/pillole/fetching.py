@@ -7,12 +7,14 @@ import time
 
 import httpx
 
-from .rest import TIMEOUT_S, Answer, BodyReader, Send, Steps, Wait
+from .auth import Credentials
+from .errors import PilloleError
+from .rest import ACCEPT, TIMEOUT_S, Answer, BodyReader, Outcome, Send, Steps, Wait
 
 
-def run_steps(http: httpx.Client, steps: Steps, headers: dict[str, str]) -> bytes:
+def run_steps(http: httpx.Client, steps: Steps, credentials: Credentials) -> bytes:
     """Takes the steps of a request; returns the body. Raises PilloleError."""
-    answer: Answer | httpx.HTTPError | None = None
+    answer: Outcome | None = None
     try:
         while True:
             step = steps.send(answer)
@@ -21,14 +23,15 @@ def run_steps(http: httpx.Client, steps: Steps, headers: dict[str, str]) -> byte
                 time.sleep(step.seconds)
             elif isinstance(step, Send):
                 try:
-                    answer = _fetch(http, step.url, headers)
-                except httpx.HTTPError as error:
+                    answer = _fetch(http, step.url, credentials)
+                except (httpx.HTTPError, PilloleError) as error:
                     answer = error
     except StopIteration as end:
         return bytes(end.value)
 
 
-def _fetch(http: httpx.Client, url: str, headers: dict[str, str]) -> Answer:
+def _fetch(http: httpx.Client, url: str, credentials: Credentials) -> Answer:
+    headers = {**ACCEPT, **credentials.headers("GET", url)}
     body = BodyReader()
     with http.stream("GET", url, headers=headers) as response:
         for part in response.iter_bytes():
@@ -36,9 +39,9 @@ def _fetch(http: httpx.Client, url: str, headers: dict[str, str]) -> Answer:
         return body.answer_of(response)
 
 
-async def run_steps_async(http: httpx.AsyncClient, steps: Steps, headers: dict[str, str]) -> bytes:
+async def run_steps_async(http: httpx.AsyncClient, steps: Steps, credentials: Credentials) -> bytes:
     """The same for asyncio."""
-    answer: Answer | httpx.HTTPError | None = None
+    answer: Outcome | None = None
     try:
         while True:
             step = steps.send(answer)
@@ -47,14 +50,16 @@ async def run_steps_async(http: httpx.AsyncClient, steps: Steps, headers: dict[s
                 await asyncio.sleep(step.seconds)
             elif isinstance(step, Send):
                 try:
-                    answer = await _fetch_async(http, step.url, headers)
-                except httpx.HTTPError as error:
+                    answer = await _fetch_async(http, step.url, credentials)
+                except (httpx.HTTPError, PilloleError) as error:
                     answer = error
     except StopIteration as end:
         return bytes(end.value)
 
 
-async def _fetch_async(http: httpx.AsyncClient, url: str, headers: dict[str, str]) -> Answer:
+async def _fetch_async(http: httpx.AsyncClient, url: str, credentials: Credentials) -> Answer:
+    headers = {**ACCEPT, **await credentials.headers_async("GET", url)}
+
     async def read() -> Answer:
         body = BodyReader()
         async with http.stream("GET", url, headers=headers) as response:

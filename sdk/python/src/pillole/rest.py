@@ -31,9 +31,12 @@ TRANSIENT = frozenset({408, 429, 502, 503, 504})
 """Statuses of proxies on the way, which send no problem document."""
 
 
+ACCEPT = {"accept": "application/json"}
+
+
 @dataclass(frozen=True)
 class Send:
-    """Send a GET request; the answer is an `Answer` or an ``httpx.HTTPError``."""
+    """Send a GET request, proved anew; the answer is an `Outcome`."""
 
     url: str
 
@@ -54,7 +57,9 @@ class Wait:
     seconds: float
 
 
-Steps = Generator[Send | Wait, Answer | httpx.HTTPError | None, bytes]
+Outcome = Answer | httpx.HTTPError | PilloleError
+"""Of one attempt; a `PilloleError` if no proof could be made, or the answer is too long."""
+Steps = Generator[Send | Wait, Outcome | None, bytes]
 
 
 def get_steps(api_url: str | None, path: str, attempts_max: int = ATTEMPTS_MAX) -> Steps:
@@ -77,7 +82,7 @@ def address_of(api_url: str | None, path: str) -> str:
     if not api_url:
         raise PilloleError("not_configured", "api_url is not set.")
     base = urlsplit(api_url)
-    # An address in a frame must not carry the key to another origin.
+    # An address in a frame must not carry the credential to another origin.
     if base.scheme not in ("http", "https") or not base.netloc:
         raise PilloleError("not_configured", f"api_url is no http(s) address: {api_url}")
     if not path.startswith("/") or path.startswith("//"):
@@ -104,8 +109,10 @@ def next_path(next_: str | None, path: str) -> str | None:
     return f"{parts.path}?{'&'.join([*query, urlencode({'page': next_})])}"
 
 
-def read_answer(url: str, answer: Answer | httpx.HTTPError | None) -> bytes:
+def read_answer(url: str, answer: Outcome | None) -> bytes:
     """The body of a 2xx answer with JSON. Raises PilloleError for any other outcome."""
+    if isinstance(answer, PilloleError):
+        raise answer
     if answer is None or isinstance(answer, Exception):
         raise _transport_error(url, answer)
     body, status = answer.body, answer.status

@@ -1,4 +1,4 @@
-"""What a client is made of: key, addresses and certificates."""
+"""What a client is made of: credentials, addresses and certificates."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import ssl
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+import httpx
+
+from .auth import Auth, Credentials
 from .errors import PilloleError
 from .rest import TIMEOUT_S
 from .stream.connection import Address
@@ -22,36 +25,45 @@ class Settings:
         self,
         key: str | None = None,
         *,
+        auth: Auth | None = None,
         api_url: str | None = None,
         stream_url: str | None = None,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
-        self._key = os.environ.get("PILLOLE_KEY") if key is None else key
+        is_unproved = key is None and auth is None
+        self._key = os.environ.get("PILLOLE_KEY") if is_unproved else key
+        self._auth = auth
         self._api_url = api_url or os.environ.get("PILLOLE_API_URL")
         self._stream_url = stream_url or os.environ.get("PILLOLE_STREAM_URL")
         self._ssl_context = ssl_context
 
-    def _headers(self) -> dict[str, str]:
-        key = {} if self._key is None else {"x-api-key": self._require_key()}
-        return {"accept": "application/json", **key}
+    def _credentials(self) -> Credentials:
+        """Of a call that may need none."""
+        is_unproved = self._key is None and self._auth is None
+        return Credentials() if is_unproved else self._require_credentials()
 
     def _http_options(self) -> dict[str, Any]:
-        # A redirect must not carry the key to another address.
+        # A redirect must not carry the credential to another address.
         verify = {} if self._ssl_context is None else {"verify": self._ssl_context}
         return {"timeout": TIMEOUT_S, "follow_redirects": False, **verify}
 
-    def _require_key(self) -> str:
+    def _require_credentials(self) -> Credentials:
         key = self._key
         if not key:
-            raise PilloleError("key_missing", "No key is set: pass `key` to the client.")
+            if self._auth is not None:
+                return Credentials(auth=self._auth)
+            message = "No key is set: pass `key` or `auth` to the client."
+            raise PilloleError("key_missing", message)
+        if self._auth is not None:
+            raise PilloleError("not_configured", "Set only one of `key` and `auth`.")
         if not re.fullmatch(r"[\x21-\x7e]+", key):
             message = "The key has blanks or line breaks: pass exactly the key."
             raise PilloleError("key_malformed", message)
-        return key
+        return Credentials(key)
 
     def _require_stream(self) -> None:
         """Fails at once rather than in the first attempt to connect."""
-        self._require_key()
+        self._require_credentials()
         if self._stream_url:
             self._address_at(self._stream_url)
         elif not self._api_url:
@@ -65,5 +77,9 @@ class Settings:
             message = f"stream_url is no ws(s) address: {stream_url}"
             raise PilloleError("not_configured", message)
         path = STREAM_PATH if parts.path in ("", "/") else parts.path
-        url = urlunsplit((scheme, parts.netloc, path, parts.query, ""))
-        return Address(url, self._require_key(), self._ssl_context if scheme == "wss" else None)
+        try:
+            url = str(httpx.URL(urlunsplit((scheme, parts.netloc, path, parts.query, ""))))
+        except httpx.InvalidURL as error:
+            raise PilloleError("not_configured", f"stream_url: {error}") from error
+        context = self._ssl_context if scheme == "wss" else None
+        return Address(url, self._require_credentials(), context)

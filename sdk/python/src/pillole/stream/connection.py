@@ -12,6 +12,7 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
+from ..auth import Credentials
 from ..errors import PilloleError
 from ..rest import retry_after_s
 from ..retry import jitter_s
@@ -38,7 +39,7 @@ class Address:
     """Where and how to connect."""
 
     url: str
-    key: str
+    credentials: Credentials
     ssl_context: ssl.SSLContext | None
 
 
@@ -53,7 +54,7 @@ class _Ending:
 
 
 class _NoRedirect(connect):
-    """A redirect must not carry the key to another address."""
+    """A redirect must not carry the credential to another address."""
 
     def process_redirect(self, exc: Exception) -> Exception | str:
         return exc
@@ -95,6 +96,13 @@ async def keep_connected(
 async def _connect_once(runtime: StreamRuntime, address: Address) -> _Ending:
     """One connection, from the attempt to its end."""
     options: dict[str, Any] = {} if address.ssl_context is None else {"ssl": address.ssl_context}
+    credentials = address.credentials
+    if credentials.auth is not None:
+        try:
+            headers = await credentials.headers_async("GET", address.url)
+        except PilloleError as error:
+            return _Ending(error, error.retry != "never")
+        options["additional_headers"] = headers
     try:
         socket = await _NoRedirect(
             address.url,
@@ -118,7 +126,7 @@ async def _connect_once(runtime: StreamRuntime, address: Address) -> _Ending:
         message = f"{address.url} cannot be reached: {reason}"
         return _Ending(PilloleError("connection_lost", message, retry="after"), True)
     session = Session(runtime, lambda frame: _send(socket, frame))
-    code, reason = await _read_all(runtime, session, socket, address.key)
+    code, reason = await _read_all(runtime, session, socket, credentials.key)
     if session.end is not None:
         return _Ending(session.end, False)
     lasted_s = 0.0 if session.live_since is None else time.monotonic() - session.live_since
@@ -133,12 +141,14 @@ async def _connect_once(runtime: StreamRuntime, address: Address) -> _Ending:
 
 
 async def _read_all(
-    runtime: StreamRuntime, session: Session, socket: ClientConnection, key: str
+    runtime: StreamRuntime, session: Session, socket: ClientConnection, key: str | None
 ) -> tuple[int, str]:
-    """Reads frames until the socket ends; returns the close code and the reason."""
+    """Reads frames until the socket ends; returns the close code and the reason. ``key``: None if
+    the handshake has proved the client."""
     watch = _SilenceWatch(socket)
     try:
-        await _send(socket, {"op": "auth", "key": key, "id": "auth"})
+        if key is not None:
+            await _send(socket, {"op": "auth", "key": key, "id": "auth"})
         while session.end is None:
             data = await socket.recv(decode=False)
             watch.frame_came()
