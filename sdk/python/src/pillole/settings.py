@@ -67,7 +67,7 @@ class Settings:
         if self._stream_url:
             self._address_at(self._stream_url)
         elif not self._api_url:
-            message = "Set stream_url, or api_url, from which the client reads the address of streams."
+            message = "Set stream_url, or api_url, where the client reads the address of streams."
             raise PilloleError("not_configured", message)
 
     def _address_at(self, stream_url: str) -> Address:
