@@ -23,6 +23,11 @@ export type Meter = ReturnType<typeof openMeter>;
  * @param options `name` names its connections in pg_stat_activity; `deadlineMs` bounds the wait of a
  *   call for its count, by default 1 s
  */
+interface PeekedLimits {
+  readonly burst: Allowance;
+  readonly daily: Allowance | undefined;
+}
+
 export function openMeter(options: {
   readonly databaseUrl: string;
   readonly namespace: string;
@@ -48,10 +53,7 @@ export function openMeter(options: {
       const plan = planOf(account);
       const nowMs = performance.now();
       // The desk first: what it has no room for takes nothing from the account.
-      const ofDesk =
-        desk?.rate === undefined
-          ? undefined
-          : buckets.take(desk.id, desk.rate.perS, desk.rate.burst, nowMs);
+      const ofDesk = desk?.rate && buckets.take(desk.id, desk.rate.perS, desk.rate.burst, nowMs);
       if (ofDesk !== undefined && ofDesk.retryAfterS > 0) {
         const { retryAfterS } = ofDesk;
         return { kind: 'rate_limited', of: 'desk', burst: ofDesk, retryAfterS };
@@ -76,13 +78,7 @@ export function openMeter(options: {
      * free. A count that is older than a second or missing is refreshed in the background; until
      * the answer a missing count is the whole limit.
      */
-    peek(
-      account: AccountAccess,
-      desk?: DeskAccess,
-    ): {
-      readonly burst: Allowance;
-      readonly daily: Allowance | undefined;
-    } {
+    peek(account: AccountAccess, desk?: DeskAccess): PeekedLimits {
       const plan = planOf(account);
       const nowMs = performance.now();
       const limit = dailyLimitOf(account, plan);

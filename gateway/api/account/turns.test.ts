@@ -48,6 +48,10 @@ beforeAll(async () => {
   await db.insertInto('webhook_deliveries').values(messages).execute();
   const enabled = db.updateTable('webhook_endpoints').set({ status: 'enabled' });
   await enabled.where('id', '=', ids.endpoint!).execute();
+  // The first counted call of a day inserts a row that refers to the account, over a connection of its
+  // own, and would wait for the account's row as well.
+  await sql`INSERT INTO usage_days (account_id, day)
+    VALUES (${ids.account}, (now() AT TIME ZONE 'UTC')::date)`.execute(db);
 });
 
 afterAll(() => api?.close());
