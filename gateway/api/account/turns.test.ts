@@ -51,7 +51,7 @@ beforeAll(async () => {
   // The first counted call of a day inserts a row that refers to the account, over a connection of its
   // own, and would wait for the account's row as well.
   await sql`INSERT INTO usage_days (account_id, day)
-    VALUES (${ids.account}, (now() AT TIME ZONE 'UTC')::date)`.execute(db);
+    VALUES (${ids.account}, (now() AT TIME ZONE 'UTC')::date) ON CONFLICT DO NOTHING`.execute(db);
 });
 
 afterAll(() => api?.close());

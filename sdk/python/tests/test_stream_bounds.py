@@ -149,7 +149,7 @@ def test_a_slow_async_for_stalls_no_other_stream_and_holds_its_server_back(start
 
 
 def test_the_address_of_streams_may_be_left_to_the_api(start: Start) -> None:
-    with pytest.raises(PilloleError, match="api_url, which would tell"):
+    with pytest.raises(PilloleError, match="api_url, where the client reads"):
         Client("k").stream("A")
     with pytest.raises(PilloleError, match="no ws"):
         Client("k", stream_url="ftp://x").stream("A")
