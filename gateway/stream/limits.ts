@@ -76,6 +76,13 @@ export const LIMITS = {
   processQueueBytesMax: 268_435_456,
   /** The same for a dedicated process, of which a machine runs many. */
   dedicatedQueueBytesMax: 67_108_864,
+  /**
+   * Pills of the log that are published in one turn of the event loop, some 150 KB as JSON: a fetch
+   * of MiBs, after a pause of the process or of the log, would overflow the queues of all readers.
+   */
+  burstPillsMax: 500,
+  /** Least distance of two bursts: 100,000 pills/s, about what one process can judge. */
+  burstDistanceMs: 5,
   /** Bytes that a symbol held back by `latest` mode counts as: its pill is shared by all. */
   heldSymbolBytes: 64,
   /** Bytes that a queued snapshot row counts as: a reference to a shared row. */

@@ -7,6 +7,7 @@ import { topicName } from '../../../schemas/topic-catalogue.ts';
 import { createNamespace, type Namespace } from '../../../testing/namespace.ts';
 import { makePill, openPillWriter, type PillWriter } from '../../../testing/pills.ts';
 import { waitFor } from '../../../testing/wait.ts';
+import { LIMITS } from '../limits.ts';
 import { CHAOS_SYMBOL } from '../protocol/subscription.ts';
 import { openLogFeed } from './log-feed.ts';
 
@@ -23,14 +24,17 @@ afterAll(async () => {
   await writer?.close();
 });
 
-async function follow() {
+async function follow(onPills: (pills: readonly EffectivePill[]) => void = () => undefined) {
   const handed: EffectivePill[] = [];
   const outcomes: string[] = [];
   const { client, schemas, settings, name } = namespace;
   const feed = await openLogFeed({
     ...{ client, schemas, settings, namespace: name, log: silentLog, replayBufferPillsMax: 1_000 },
     signal: new AbortController().signal,
-    onPills: (pills) => handed.push(...pills),
+    onPills(pills) {
+      handed.push(...pills);
+      onPills(pills);
+    },
     pauseMs: () => 0,
     onRecord: (outcome) => outcomes.push(outcome),
     onFatal: (error) => expect.fail(error.message),
@@ -87,4 +91,27 @@ test('pills sent as TEST:CHAOS are judged, but appear in no snapshot, replay or 
     [5, 2],
   ]);
   await later.feed.close();
+});
+
+test('pills that piled up are handed over in bursts, each in a turn of its own', async () => {
+  const count = 3_000;
+  const made = Array.from({ length: count }, (_, n) => makePill({ symbol: `P${n % 7}` }));
+  await writer.write(made);
+  let inTurn = 0;
+  let inTurnMax = 0;
+  const { feed, handed } = await follow((pills) => {
+    if (inTurn === 0) {
+      setImmediate(() => {
+        inTurn = 0;
+      });
+    }
+    inTurn += pills.length;
+    inTurnMax = Math.max(inTurnMax, inTurn);
+  });
+  const own = () => handed.filter(({ symbol }) => symbol.startsWith('P'));
+  await waitFor('all pills', () => own().length === count || `${own().length}`);
+  expect(own().map(({ id }) => id)).toEqual(made.map(({ id }) => id));
+  expect(inTurnMax).toBeLessThanOrEqual(LIMITS.burstPillsMax);
+  expect(inTurnMax).toBeGreaterThan(LIMITS.burstPillsMax / 2);
+  await feed.close();
 });

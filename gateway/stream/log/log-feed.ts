@@ -17,7 +17,9 @@ import type { TopicSettings } from '../../../schemas/avro.ts';
 import type { SchemaClient } from '../../../schemas/registry.ts';
 import type { Micros } from '../../../schemas/timestamp.ts';
 import { topicName } from '../../../schemas/topic-catalogue.ts';
+import { LIMITS } from '../limits.ts';
 import { CHAOS_SYMBOL } from '../protocol/subscription.ts';
+import { type Burst, createBurst } from './burst.ts';
 import { createLatestPills, type LatestPills } from './latest-pills.ts';
 import { createReplayBuffer, type ReplayBuffer } from './replay-buffer.ts';
 
@@ -47,6 +49,7 @@ interface LogFeedOptions {
 
 interface FeedState {
   readonly options: LogFeedOptions;
+  readonly burst: Burst;
   readonly latestPills: LatestPills;
   readonly replayBuffer: ReplayBuffer;
   /** By partition. No record below `next` is judged again, even if the log delivers it twice. */
@@ -62,6 +65,7 @@ export async function openLogFeed(options: LogFeedOptions) {
   const { client, namespace, settings } = options;
   const state: FeedState = {
     options,
+    burst: createBurst({ pillsMax: LIMITS.burstPillsMax, distanceMs: LIMITS.burstDistanceMs }),
     latestPills: createLatestPills(settings.epoch),
     replayBuffer: createReplayBuffer(options.replayBufferPillsMax),
     readers: new Map(),
@@ -145,7 +149,11 @@ function restorePartition(
   });
 }
 
-/** Judges records from an index on, and publishes those with effect. */
+/**
+ * Judges records from an index on, and publishes those with effect, at most the pills of a burst at
+ * a time: a fetch after a pause of this process holds MiBs, which would overflow the queues of
+ * readers that keep up with the market.
+ */
 function read(
   state: FeedState,
   partition: number,
@@ -153,6 +161,7 @@ function read(
   first: number,
 ): void | Promise<void> {
   const { onPills, signal } = state.options;
+  const { burst } = state;
   const entry = state.readers.get(partition)!;
   const pills: EffectivePill[] = [];
   const publish = () => {
@@ -170,11 +179,16 @@ function read(
       return reading.then((loaded): void | Promise<void> => {
         const pill = apply(state, partition, offset, loaded);
         if (pill !== undefined) onPills([pill]);
-        return read(state, partition, records, at + 1);
+        if (pill === undefined || burst.take()) return read(state, partition, records, at + 1);
+        return burst.wait().then(() => read(state, partition, records, at + 1));
       });
     }
     const pill = apply(state, partition, offset, reading);
-    if (pill !== undefined) pills.push(pill);
+    if (pill === undefined) continue;
+    pills.push(pill);
+    if (burst.take() || at + 1 === records.length) continue;
+    publish();
+    return burst.wait().then(() => read(state, partition, records, at + 1));
   }
   publish();
 }
