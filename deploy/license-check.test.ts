@@ -47,7 +47,7 @@ test.each([
   expect(checkWith('planted', entry)).toEqual({ status, fault });
 });
 
-test('npm run sbom lists every package with its version', () => {
+test('npm run sbom lists every package and every jar with its version', () => {
   const { stdout } = spawnSync('npm', ['run', '--silent', 'sbom'], {
     ...{ cwd: packageRoot, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 },
   });
@@ -64,4 +64,6 @@ test('npm run sbom lists every package with its version', () => {
     })
     .filter((purl) => !listed.has(purl));
   expect(missing).toEqual([]);
+  const kafka = bom.components.find(({ purl }) => purl.includes('kafka_2.13@'));
+  expect(kafka).toMatchObject({ hashes: [{ alg: 'SHA-256' }], group: 'org.apache.kafka' });
 });

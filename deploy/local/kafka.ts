@@ -9,6 +9,7 @@ import { writeFileAtomically } from '../../lib/files/write-file.ts';
 import { fillOnce } from '../tools/fill-once.ts';
 import { archiveArguments, ensureArchive } from './class-archive.ts';
 import type { EmbeddedEngine, EngineDeps } from './embedded-engine.ts';
+import { checkJars } from './jars.ts';
 import { findJava } from './java.ts';
 import { kafkaAnswers } from './kafka-ready.ts';
 import { runMaven } from './maven.ts';
@@ -97,8 +98,8 @@ export async function embeddedNode(
   };
 }
 
-/** Downloads the jars once. @returns their folder */
-async function downloadJars({
+/** Downloads the jars once, and checks them. @returns their folder @throws SetupError */
+export async function downloadJars({
   layout,
   report,
   signal,
@@ -109,9 +110,13 @@ async function downloadJars({
   const jars = path.join(layout.engines, `kafka-${KAFKA_VERSION}-${pomHash}`);
   if (!existsSync(jars)) report(`kafka: downloading ${KAFKA_VERSION} (80 MB, once)`);
   const goal = 'dependency:copy-dependencies';
-  await fillOnce(jars, (folder) =>
-    runMaven(['-f', pom, goal, `-DoutputDirectory=${folder}`, '-DincludeScope=runtime'], signal),
-  );
+  await fillOnce(jars, async (folder) => {
+    await runMaven(
+      ['-f', pom, goal, `-DoutputDirectory=${folder}`, '-DincludeScope=runtime'],
+      signal,
+    );
+    checkJars('kafka', folder);
+  });
   return jars;
 }
 

@@ -4,6 +4,7 @@ import { extract } from 'tar';
 import { fillOnce } from '../tools/fill-once.ts';
 import { archiveArguments, ensureArchive } from './class-archive.ts';
 import type { EmbeddedEngine, EngineDeps } from './embedded-engine.ts';
+import { checkJars } from './jars.ts';
 import { findJava } from './java.ts';
 import { runMaven } from './maven.ts';
 import { answers200 } from './wait-until.ts';
@@ -28,6 +29,7 @@ export async function embeddedRegistry(deps: EngineDeps): Promise<EmbeddedEngine
       ['dependency:copy', `-Dartifact=${ARTIFACT}`, `-DoutputDirectory=${folder}`],
       signal,
     );
+    checkJars('registry', folder);
     const archive = path.join(folder, `apicurio-registry-app-${VERSION}-all.tar.gz`);
     await extract({ file: archive, cwd: folder });
     rmSync(archive);
