@@ -1,6 +1,8 @@
 import net from 'node:net';
+import { fetch as undiciFetch } from 'undici';
 import { describe, expect, test } from 'vitest';
 import type { Client } from '../client.ts';
+import type { PilloleError } from '../error.ts';
 import { createClient } from '../index.ts';
 import { pillAt } from '../testing/scripted-frames.ts';
 import { type HttpAnswer, NOT_FOUND } from '../testing/scripted-server.ts';
@@ -155,7 +157,10 @@ describe('a call', () => {
     },
   );
 
-  test('a server that does not speak HTTP is named too', async () => {
+  test.each([
+    ["Node's fetch", globalThis.fetch],
+    ['the fetch of undici', undiciFetch as typeof globalThis.fetch],
+  ])('a server that does not speak HTTP is named too, with %s', async (_, fetch) => {
     const other = net.createServer((socket) => {
       // After the whole request, and without an end, as a mail server answers: the client may notice the
       // end of a connection before its last bytes.
@@ -168,9 +173,14 @@ describe('a call', () => {
     });
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const apiUrl = `http://127.0.0.1:${(other.address() as net.AddressInfo).port}`;
-    const elsewhere = createClient({ apiUrl, key: 'k' });
-    const message = expect.stringContaining('it does not speak http://');
-    await expect(elsewhere.latest()).rejects.toMatchObject({ code: 'not_pillole', message });
+    const elsewhere = createClient({ apiUrl, key: 'k', fetch });
+    const error: PilloleError = await elsewhere.latest().then(
+      () => expect.fail(),
+      (reason) => reason,
+    );
+    expect(`${error.code}: ${error.message}`).toMatch(
+      /^not_pillole: http:\/\/127.* it does not speak http:\/\//,
+    );
     other.close();
   });
 

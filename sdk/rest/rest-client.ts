@@ -46,11 +46,10 @@ export function createRestClient(options: {
     } catch (error) {
       if (error instanceof PilloleError) throw error;
       if (signal.aborted) throw new PilloleError({ code: 'aborted', message: 'Aborted.' });
-      const reason = reasonOf(error);
-      if (NOT_HTTP.test(reason)) throw notPillole(url, `it does not speak ${url.protocol}//`);
+      if (isNotHttp(error)) throw notPillole(url, `it does not speak ${url.protocol}//`);
       const message = timeout.aborted
         ? `${url.pathname} did not answer within ${timeoutMs} ms.`
-        : `${url.origin} cannot be reached: ${reason}`;
+        : `${url.origin} cannot be reached: ${reasonOf(error)}`;
       const code = timeout.aborted ? 'timeout' : 'network';
       throw new PilloleError({ code, message, retry: 'after', cause: error });
     }
@@ -113,8 +112,14 @@ export function readAnswer(url: URL, { status, headers }: Response, text: string
   throw new PilloleError({ code, message, status, retry, retryAfterMs, problem });
 }
 
-/** Codes of undici for an answer that is not HTTP, and of TLS. */
+/** Codes for an answer that is not HTTP, and of TLS. */
 const NOT_HTTP = /^(?:HPE_|EPROTO|ERR_SSL)/;
+
+/** From undici 7 on, which a program may have in place of Node's own, a parser's error may lack a code. */
+function isNotHttp(error: unknown): boolean {
+  const { cause } = error as Error & { cause?: { name?: string } };
+  return cause?.name === 'HTTPParserError' || NOT_HTTP.test(reasonOf(error));
+}
 
 function notPillole(url: URL, what: string, status?: number): PilloleError {
   const message =
