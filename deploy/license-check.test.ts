@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { packageRoot } from '../lib/files/package-root.ts';
 
 const LOCK = path.join(packageRoot, 'package-lock.json');
+const JARS = path.join(packageRoot, 'deploy', 'local', 'jars.json');
 interface Lock {
   readonly packages: Record<
     string,
@@ -64,6 +65,19 @@ test('npm run sbom lists every package and every jar with its version', () => {
     })
     .filter((purl) => !listed.has(purl));
   expect(missing).toEqual([]);
+  const jars = JSON.parse(readFileSync(JARS, 'utf8')) as Record<
+    string,
+    readonly { readonly purl: string; readonly sha256: string }[]
+  >;
+  const pinned = Object.values(jars).flat();
+  expect(pinned.length).toBeGreaterThan(90);
+  expect(bom.components).toEqual(
+    expect.arrayContaining(
+      pinned.map(({ purl, sha256 }) =>
+        expect.objectContaining({ purl, hashes: [{ alg: 'SHA-256', content: sha256 }] }),
+      ),
+    ),
+  );
   const kafka = bom.components.find(({ purl }) => purl.includes('kafka_2.13@'));
   expect(kafka).toMatchObject({ hashes: [{ alg: 'SHA-256' }], group: 'org.apache.kafka' });
 });

@@ -15,23 +15,25 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Puts a program first in the path that writes a file in place of Maven's downloads. */
-function downloadsAre(file: string): void {
+/** Puts a program first in the path that writes one file, or none, in place of Maven's downloads. */
+function downloadsAre(file: string | undefined): void {
   const bin = path.join(folder, 'bin');
   mkdirSync(bin);
   const mvn = path.join(bin, 'mvn');
+  const write = file === undefined ? ':' : `printf altered > "\${a#*=}/${file}"`;
   writeFileSync(
     mvn,
-    `#!/bin/sh\nfor a; do case $a in -DoutputDirectory=*) printf altered > "\${a#*=}/${file}";; esac; done\n`,
+    `#!/bin/sh\nfor a; do case $a in -DoutputDirectory=*) ${write};; esac; done\n`,
   );
   chmodSync(mvn, 0o755);
   vi.stubEnv('PATH', `${bin}:${process.env.PATH}`);
 }
 
 test.each([
-  ['altered', 'kafka_2.13-4.3.1.jar', 'kafka_2.13-4.3.1.jar has the SHA-256 '],
-  ['unknown', 'planted-1.0.jar', 'planted-1.0.jar is not in jars.json'],
-])('a download with an %s jar ends the start, and nothing of it stays', async (_, file, fault) => {
+  ['an altered jar', 'kafka_2.13-4.3.1.jar', 'kafka_2.13-4.3.1.jar has the SHA-256 '],
+  ['an unknown jar', 'planted-1.0.jar', 'planted-1.0.jar is not in jars.json'],
+  ['a jar missing', undefined, 'HdrHistogram-2.2.2.jar is missing'],
+])('a download with %s ends the start, and nothing of it stays', async (_, file, fault) => {
   downloadsAre(file);
   const engines = path.join(folder, 'engines');
   const layout = { engines } as StackLayout;
